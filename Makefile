@@ -116,7 +116,8 @@ test-python: setup install venv wheel ## run the SQL regression and end-to-end t
 	@MAKEFLAGS= $(VENV)/pytest -n 2 $(BY_FILE) --ignore=tests/bench --ignore=tests/extension/long --ignore=tests/gbtrees/test_wheel.py
 
 # What make test runs too, and what grows with TIMES.
-GROWING = tests/python/test_random_models.py tests/extension/batch/test_random_queries.py tests/extension/train/test_threads.py \
+GROWING = tests/python/test_random_models.py tests/gbtrees/test_odd_input.py \
+	tests/extension/batch/test_random_queries.py tests/extension/train/test_threads.py \
 	$(addprefix tests/extension/lifecycle/test_,cancel.py stress.py memory.py out_of_memory.py parallel.py preload.py)
 
 test-long: export PGBOOST_TIMES = $(or $(TIMES),10)

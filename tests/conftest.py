@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
-from tests.connections import Connect, closed_after, running_since
+from tests.connections import Connect, Notice, closed_after, running_since
 from tests.state import PORTS, STATE
 from tools.cluster import Cluster, start, stop
 
@@ -60,6 +60,19 @@ def connect(cluster: Cluster, dbname: str) -> Iterator[Connect]:
 def connection(connect: Connect) -> psycopg.Connection:
     """A superuser's connection to the module's database."""
     return connect()
+
+
+@pytest.fixture
+def notices(connection: psycopg.Connection) -> list[Notice]:
+    """The notices of that connection, as they come."""
+    found: list[Notice] = []
+
+    def keep(said: psycopg.errors.Diagnostic) -> None:
+        texts = (said.severity, said.message_primary, said.message_detail, said.message_hint)
+        found.append(Notice(*texts))
+
+    connection.add_notice_handler(keep)
+    return found
 
 
 @pytest.fixture

@@ -3,11 +3,20 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 
 Connect = Callable[..., psycopg.Connection]
+
+
+class Notice(NamedTuple):
+    """A notice's text, which psycopg frees when its handler returns."""
+
+    severity: str
+    message: str
+    detail: str | None
+    hint: str | None
 
 
 def running_since(connection: psycopg.Connection) -> object:

@@ -40,7 +40,6 @@ WAYS: dict[str, Callable[[float], str]] = {
     "tenths": tenths,
     "times": times,
     "hundredths": "{:.2f}".format,
-    "two_digits": "{:,.2f}".format,
     "percent": lambda value: f"{100 * value:.0f} %",
     "seconds": lambda value: f"{value:,.0f} s",
     "change": lambda value: f"{100 * value:+.1f} %",

@@ -23,7 +23,6 @@ from bench.results import Spread
 ENOUGH = 4
 SLOWER, TIE, FASTER = "slower", "tie", "faster"
 EXTENDED = entry("postgres_direct", "extended")
-POOLED = entry("postgres_pgbouncer", "simple")
 POOLED_PREPARED = entry("postgres_pgbouncer", "prepared")
 DASH = "\N{EN DASH}"
 RIVALS = ("FastAPI", "best Python, Redis", "best Python, memory", "Rust, Redis", "Rust, memory")

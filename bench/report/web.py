@@ -71,7 +71,7 @@ def script(sources: Sources) -> str:
             of = entry(cell.system, cell.variant)
             look = {
                 "label": of.label, "side": of.side, "group": of.group, "what": of.what,
-                "program": of.program, "first": of in first,
+                "first": of in first,
             }  # fmt: skip
             systems[f"{cell.system}/{cell.variant}"] = look
         head = json.dumps(_run(one))[:-1]

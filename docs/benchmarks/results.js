@@ -6,7 +6,6 @@ window.RESULTS = {"answer": "With 20 clients and prepared statements, PostgreSQL
 "side": "postgres",
 "group": "pgboost",
 "what": "pgbench over TCP to PostgreSQL, protocol `simple`, `prepared` or `extended`",
-"program": false,
 "first": true
 },
 "postgres_direct/prepared": {
@@ -14,7 +13,6 @@ window.RESULTS = {"answer": "With 20 clients and prepared statements, PostgreSQL
 "side": "postgres",
 "group": "pgboost",
 "what": "pgbench over TCP to PostgreSQL, protocol `simple`, `prepared` or `extended`",
-"program": false,
 "first": true
 },
 "postgres_pgbouncer/simple": {
@@ -22,7 +20,6 @@ window.RESULTS = {"answer": "With 20 clients and prepared statements, PostgreSQL
 "side": "postgres",
 "group": "pgboost",
 "what": "the same through PgBouncer, transaction pooling, a pool of 10, or 2.5 for each core where that is more; `prepared` needs PgBouncer 1.21",
-"program": false,
 "first": false
 },
 "postgres_pgbouncer/prepared": {
@@ -30,7 +27,6 @@ window.RESULTS = {"answer": "With 20 clients and prepared statements, PostgreSQL
 "side": "postgres",
 "group": "pgboost",
 "what": "the same through PgBouncer, transaction pooling, a pool of 10, or 2.5 for each core where that is more; `prepared` needs PgBouncer 1.21",
-"program": false,
 "first": false
 },
 "asgi/http": {
@@ -38,7 +34,6 @@ window.RESULTS = {"answer": "With 20 clients and prepared statements, PostgreSQL
 "side": "service",
 "group": "Python services",
 "what": "bare ASGI on uvicorn (uvloop, httptools), a worker for each core; rows of 32-bit floats in Redis, read by hiredis, one MGET and one prediction for all requests that wait; libxgboost called by ctypes, its proxy matrix kept; orjson",
-"program": false,
 "first": true
 },
 "fastapi_plain/http": {
@@ -46,7 +41,6 @@ window.RESULTS = {"answer": "With 20 clients and prepared statements, PostgreSQL
 "side": "service",
 "group": "Python services",
 "what": "[FastAPI](https://fastapi.tiangolo.com) as people write it, on uvicorn, two workers for each core: functions on its threads, redis-py, JSON in Redis, `XGBRegressor.predict`",
-"program": false,
 "first": true
 },
 "axum/http": {
@@ -54,7 +48,6 @@ window.RESULTS = {"answer": "With 20 clients and prepared statements, PostgreSQL
 "side": "service",
 "group": "other services",
 "what": "the engine of this extension behind [axum](https://crates.io/crates/axum), in Rust: no Python, and the features in its own memory",
-"program": false,
 "first": true
 },
 "axum_redis/http": {
@@ -62,7 +55,6 @@ window.RESULTS = {"answer": "With 20 clients and prepared statements, PostgreSQL
 "side": "service",
 "group": "other services",
 "what": "the same with rows of 32-bit floats in Redis: one MGET for each request, on one connection that all threads share",
-"program": false,
 "first": true
 },
 "postgres_direct/extended": {
@@ -70,7 +62,6 @@ window.RESULTS = {"answer": "With 20 clients and prepared statements, PostgreSQL
 "side": "postgres",
 "group": "pgboost",
 "what": "pgbench over TCP to PostgreSQL, protocol `simple`, `prepared` or `extended`",
-"program": true,
 "first": false
 },
 "asgi_memory/http": {
@@ -78,7 +69,6 @@ window.RESULTS = {"answer": "With 20 clients and prepared statements, PostgreSQL
 "side": "service",
 "group": "Python services",
 "what": "the same with the features in each worker's own memory",
-"program": false,
 "first": true
 },
 "postgres_libxgboost/prepared": {
@@ -86,7 +76,6 @@ window.RESULTS = {"answer": "With 20 clients and prepared statements, PostgreSQL
 "side": "postgres",
 "group": "other ways inside PostgreSQL",
 "what": "pgbench direct, with libxgboost next to the server (`xgboost_predict` of pgboost_train, by a process per connection) in place of `predict`",
-"program": false,
 "first": false
 },
 "python_tuned/http": {
@@ -94,7 +83,6 @@ window.RESULTS = {"answer": "With 20 clients and prepared statements, PostgreSQL
 "side": "service",
 "group": "Python services",
 "what": "Flask: threads with keep-alive, the model loaded after the fork, `Booster.inplace_predict` on one thread, orjson, a Redis connection for each thread, a listening socket for each worker",
-"program": false,
 "first": false
 },
 "python_published_one_thread/http": {
@@ -102,7 +90,6 @@ window.RESULTS = {"answer": "With 20 clients and prepared statements, PostgreSQL
 "side": "service",
 "group": "Python services",
 "what": "the same as `python_published` with `OMP_NUM_THREADS=1`",
-"program": false,
 "first": false
 },
 "python_published/http": {
@@ -110,7 +97,6 @@ window.RESULTS = {"answer": "With 20 clients and prepared statements, PostgreSQL
 "side": "service",
 "group": "Python services",
 "what": "the service of 2022: five synchronous workers, no keep-alive, `XGBRegressor.predict` on a list, `OMP_NUM_THREADS=2`",
-"program": false,
 "first": false
 },
 "asgi_gbtrees/http": {
@@ -118,7 +104,6 @@ window.RESULTS = {"answer": "With 20 clients and prepared statements, PostgreSQL
 "side": "service",
 "group": "Python services",
 "what": "the same with features in Redis and this engine, by its wheel, in place of XGBoost's",
-"program": false,
 "first": false
 },
 "postgres_direct/psycopg": {
@@ -126,7 +111,6 @@ window.RESULTS = {"answer": "With 20 clients and prepared statements, PostgreSQL
 "side": "postgres",
 "group": "pgboost",
 "what": "pgbench over TCP to PostgreSQL, protocol `simple`, `prepared` or `extended`",
-"program": true,
 "first": false
 },
 "asgi/http_client": {
@@ -134,7 +118,6 @@ window.RESULTS = {"answer": "With 20 clients and prepared statements, PostgreSQL
 "side": "service",
 "group": "Python services",
 "what": "bare ASGI on uvicorn (uvloop, httptools), a worker for each core; rows of 32-bit floats in Redis, read by hiredis, one MGET and one prediction for all requests that wait; libxgboost called by ctypes, its proxy matrix kept; orjson",
-"program": true,
 "first": false
 },
 "python_postgresql/http": {
@@ -142,7 +125,6 @@ window.RESULTS = {"answer": "With 20 clients and prepared statements, PostgreSQL
 "side": "service",
 "group": "Python services",
 "what": "",
-"program": false,
 "first": false
 },
 "fastapi/http": {
@@ -150,7 +132,6 @@ window.RESULTS = {"answer": "With 20 clients and prepared statements, PostgreSQL
 "side": "service",
 "group": "Python services",
 "what": "",
-"program": false,
 "first": false
 }
 },

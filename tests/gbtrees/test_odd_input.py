@@ -30,7 +30,7 @@ FILES = [
 
 
 class Array:
-    """What calls itself an array."""
+    """An object that calls itself an array."""
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         raise RuntimeError("no array")
@@ -45,7 +45,7 @@ class Number:
 
 
 class Frame:
-    """What has the attributes of a frame."""
+    """An object with the attributes of a frame."""
 
     iloc = columns = dtypes = None
 

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 import gbtrees
-from tests.gbtrees import golden
+from tests.extension.e2e.golden import file
+from tests.gbtrees.golden import cases
 
 BINARY = "xgboost/3.4.1/binary_logistic.ubj"
 # The wheel may be on the path alone.
@@ -45,7 +46,7 @@ def rows(model: gbtrees.Model, count: int, dtype: Any = np.float64) -> np.ndarra
 )
 def test_margins_of_golden_models_have_the_bits_of_their_library(library: str, least: int) -> None:
     count = 0
-    for case in golden.cases(library):
+    for case in cases(library):
         model = gbtrees.Model(case.content)
         given, expected = case.numbers("rows"), case.numbers("margins")
         if model._reader.hashed:
@@ -84,7 +85,7 @@ def forms(X: np.ndarray) -> dict[str, Any]:
 @pytest.mark.parametrize("name", [BINARY, CLASSES])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_arrays_of_any_strides_predict_alike(name: str, dtype: Any) -> None:
-    model = gbtrees.Model(golden.model(name))
+    model = gbtrees.Model(file(name))
     X = rows(model, 700, dtype)
     wanted = model.margins(X), model.contributions(X)
     for form, given in forms(X).items():
@@ -95,7 +96,7 @@ def test_arrays_of_any_strides_predict_alike(name: str, dtype: Any) -> None:
 @pytest.mark.parametrize("name", [BINARY, CLASSES])
 @pytest.mark.parametrize("count", [0, 1, 511, 5000])
 def test_threads_give_the_bits_of_one(name: str, count: int) -> None:
-    model = gbtrees.Model(golden.model(name))
+    model = gbtrees.Model(file(name))
     X = rows(model, count)
     for call in ("predict", "margins", "contributions", "interactions", "leaves", "predict_proba"):
         given = X[:600] if call == "interactions" else X
@@ -104,7 +105,7 @@ def test_threads_give_the_bits_of_one(name: str, count: int) -> None:
 
 
 def test_shapes_and_types_follow_the_library() -> None:
-    binary, several = (gbtrees.Model(golden.model(name)) for name in (BINARY, CLASSES))
+    binary, several = (gbtrees.Model(file(name)) for name in (BINARY, CLASSES))
     X, Y = rows(binary, 5), rows(several, 5)
     outputs = several.num_outputs
     assert binary.predict(X).shape == (5,) and binary.predict(X).dtype == np.float32
@@ -122,7 +123,7 @@ def test_shapes_and_types_follow_the_library() -> None:
 
 def test_models_come_from_paths_and_survive_pickling(tmp_path: Path) -> None:
     path = tmp_path / "model.ubj"
-    path.write_bytes(golden.model(BINARY))
+    path.write_bytes(file(BINARY))
     model = gbtrees.Model(path, rounds=2)
     X = rows(model, 40)
     copied = pickle.loads(pickle.dumps(model))
@@ -138,10 +139,10 @@ def test_models_come_from_paths_and_survive_pickling(tmp_path: Path) -> None:
         (lambda _: gbtrees.Model(b""), "."),
         (lambda _: gbtrees.Model(object()), "pass a path"),
         (lambda _: gbtrees.Model(7), "builtins?.int|a int is not read"),
-        (lambda _: gbtrees.Model(golden.model(BINARY), rounds=-1), "rounds"),
-        (lambda _: gbtrees.Model(golden.model(BINARY), rounds="all"), "rounds"),
-        (lambda _: gbtrees.Model(golden.model(BINARY), feature_names=["a"]), "name"),
-        (lambda _: gbtrees.Model(golden.model(BINARY), labels=["a"]), "label"),
+        (lambda _: gbtrees.Model(file(BINARY), rounds=-1), "rounds"),
+        (lambda _: gbtrees.Model(file(BINARY), rounds="all"), "rounds"),
+        (lambda _: gbtrees.Model(file(BINARY), feature_names=["a"]), "name"),
+        (lambda _: gbtrees.Model(file(BINARY), labels=["a"]), "label"),
         (lambda model: model.predict(np.zeros((3, 99))), "99"),
         (lambda model: model.predict(np.zeros((0, 99))), "99"),
         (lambda model: model.predict(np.zeros(model.num_features)), "1 dimensions"),
@@ -160,25 +161,25 @@ def test_models_come_from_paths_and_survive_pickling(tmp_path: Path) -> None:
     ],
 )
 def test_errors_are_of_one_class(make: Any, message: str) -> None:
-    model = gbtrees.Model(golden.model(BINARY))
+    model = gbtrees.Model(file(BINARY))
     with pytest.raises(gbtrees.GbtreesError, match=message):
         make(model)
 
 
 def test_models_are_written_as_sql() -> None:
-    content = golden.model(BINARY)
+    content = file(BINARY)
     script = gbtrees.Model(content).to_sql("churn", schema="models", version=3)
     assert '"models"."churn_3"' in script
     assert script != gbtrees.Model(content, rounds=2).to_sql("churn", schema="models", version=3)
 
 
 def test_labels_are_in_the_sql() -> None:
-    script = gbtrees.Model(golden.model(BINARY), labels=["no", "it's"]).to_sql("churn")
+    script = gbtrees.Model(file(BINARY), labels=["no", "it's"]).to_sql("churn")
     assert "'it''s'" in script
 
 
 def test_a_regression_has_no_classes() -> None:
-    model = gbtrees.Model(golden.model("lightgbm/4.7.0/regression.txt"))
+    model = gbtrees.Model(file("lightgbm/4.7.0/regression.txt"))
     X = rows(model, 2)
     for call in (model.predict_class, model.predict_proba):
         with pytest.raises(gbtrees.GbtreesError, match=r"class|probabilities"):
@@ -207,7 +208,7 @@ except KeyboardInterrupt:
 @pytest.mark.parametrize("call", ["contributions", "margins"])
 def test_ctrl_c_ends_a_call(tmp_path: Path, call: str, jobs: int) -> None:
     path = tmp_path / "model"
-    path.write_bytes(golden.model(CLASSES))
+    path.write_bytes(file(CLASSES))
     command = [sys.executable, "-c", LONG, str(path), call, str(jobs)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT) as process:
         assert process.stdout is not None
@@ -225,7 +226,7 @@ def _in_child(content: bytes, X: np.ndarray) -> Any:
 
 
 def test_a_forked_process_has_threads() -> None:
-    content = golden.model(BINARY)
+    content = file(BINARY)
     model = gbtrees.Model(content)
     X = rows(model, 6000)
     expected = model.margins(X, n_jobs=2)
@@ -234,7 +235,7 @@ def test_a_forked_process_has_threads() -> None:
 
 
 def test_threads_of_python_share_a_model_and_run_meanwhile() -> None:
-    model = gbtrees.Model(golden.model(CLASSES))
+    model = gbtrees.Model(file(CLASSES))
     X = rows(model, 20_000)
     expected = model.margins(X)
     seen, ended = [], threading.Event()

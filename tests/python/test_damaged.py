@@ -1,4 +1,4 @@
-"""Damaged models of libraries without a file of their own: an error of the package, or a model that is read.
+"""Damaged models of libraries that have no file format: an error of the package, or a model that is read.
 
 Files have changed bytes and changed values, objects changed attributes. `PGBOOST_TIMES` makes it longer.
 """

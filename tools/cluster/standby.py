@@ -11,8 +11,8 @@ from pathlib import Path
 from tools.cluster.server import Cluster, bin_directory, launch
 
 
-def follow(primary: Cluster, home: Path, added: Mapping[str, str]) -> Cluster:
-    """Copies the primary and starts the copy, which the caller has to stop."""
+def follow(primary: Cluster, home: Path, added: Mapping[str, str], *options: str) -> Cluster:
+    """Copies the primary by pg_basebackup, and starts the copy, which the caller has to stop."""
     place = primary.place
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(mode=0o700)
@@ -22,7 +22,7 @@ def follow(primary: Cluster, home: Path, added: Mapping[str, str]) -> Cluster:
     copy.place.run("mkdir", "-m", "700", copy.place.sockets)
     copy.place.run(
         bin_directory() / "pg_basebackup", "-D", copy.place.data, "-R", "-c", "fast", "--no-sync",
-        "-d", primary.conninfo(),
+        "-d", primary.conninfo(), *options,
     )  # fmt: skip
     launch(copy.place, {"hot_standby": "on", **added})
     return copy

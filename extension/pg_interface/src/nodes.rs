@@ -191,6 +191,33 @@ impl<'p> Expr<'p> {
         unsafe { is_found(self.node, std::ptr::from_mut(&mut is_wanted).cast()) }
     }
 
+    /// Returns whether a query, or an expression in it or in its subqueries, is wanted.
+    pub fn query_contains(self, mut is_wanted: fn(Expr<'_>) -> bool) -> bool {
+        // SAFETY: the node is valid, and so is the function until this returns.
+        unsafe { is_found_in_query(self.node, std::ptr::from_mut(&mut is_wanted).cast()) }
+    }
+
+    /// Returns whether PostgreSQL takes it for ten values, since it does not know how many an array has: `ANY` of
+    /// the array, or its elements as rows.
+    pub fn is_of_unknown_array(self) -> bool {
+        // SAFETY: the node is read according to its tag; arguments are expressions.
+        unsafe {
+            let array: Option<*mut pg_sys::Node> = match self.tag() {
+                NodeTag::T_ScalarArrayOpExpr => {
+                    let any = self.node.cast::<pg_sys::ScalarArrayOpExpr>();
+                    if (*any).useOr { list_nth((*any).args, 1) } else { None }
+                }
+                NodeTag::T_FuncExpr => {
+                    let call = self.node.cast::<pg_sys::FuncExpr>();
+                    let is_unnest = (*call).funcid.to_u32() == pg_sys::F_UNNEST_ANYARRAY;
+                    if is_unnest { list_nth((*call).args, 0) } else { None }
+                }
+                _ => None,
+            };
+            array.is_some_and(|array| !has_known_length(array))
+        }
+    }
+
     /// Returns the functions that the node itself calls, without its children's.
     pub fn functions(self) -> Vec<Oid> {
         let mut functions: Vec<Oid> = Vec::new();
@@ -423,6 +450,45 @@ unsafe extern "C-unwind" fn is_found(node: *mut pg_sys::Node, is_wanted: *mut c_
         !node.is_null()
             && ((*is_wanted.cast::<fn(Expr<'_>) -> bool>())(Expr::new(node))
                 || pg_sys::expression_tree_walker(node, Some(is_found), is_wanted))
+    }
+}
+
+/// # Safety
+/// `node` is null or valid, and `is_wanted` is the function passed by `query_contains`.
+unsafe extern "C-unwind" fn is_found_in_query(
+    node: *mut pg_sys::Node,
+    is_wanted: *mut c_void,
+) -> bool {
+    // SAFETY: guaranteed by the caller; PostgreSQL calls this with each child of a valid node.
+    unsafe {
+        if node.is_null() {
+            return false;
+        }
+        if (*node).type_ == NodeTag::T_Query {
+            return pg_sys::query_tree_walker(node.cast(), Some(is_found_in_query), is_wanted, 0);
+        }
+        (*is_wanted.cast::<fn(Expr<'_>) -> bool>())(Expr::new(node))
+            || pg_sys::expression_tree_walker(node, Some(is_found_in_query), is_wanted)
+    }
+}
+
+/// Returns whether an array is a constant or an ARRAY constructor, maybe converted.
+///
+/// # Safety
+/// The node is an expression, and valid.
+unsafe fn has_known_length(array: *mut pg_sys::Node) -> bool {
+    // SAFETY: the node is read according to its tag.
+    unsafe {
+        match (*array).type_ {
+            NodeTag::T_Const | NodeTag::T_ArrayExpr => true,
+            NodeTag::T_RelabelType => {
+                has_known_length((*array.cast::<pg_sys::RelabelType>()).arg.cast())
+            }
+            NodeTag::T_ArrayCoerceExpr => {
+                has_known_length((*array.cast::<pg_sys::ArrayCoerceExpr>()).arg.cast())
+            }
+            _ => false,
+        }
     }
 }
 

@@ -29,6 +29,7 @@ STATEMENTS = {
     "rescanned": "SELECT start, id, p FROM unnest(ARRAY[$1, $1 + 7, -5]) AS start, LATERAL"
     f" (SELECT id, {PRICE} AS p FROM homes WHERE id BETWEEN start AND start + $2 - 1 OFFSET 0) AS s",
     "failing": f"SELECT id, {PRICE}, 1 / (id - 150) FROM homes WHERE id BETWEEN $1 AND $1 + $2 - 1",
+    "ids": f"SELECT id, {PRICE} FROM homes WHERE id = ANY(ARRAY(SELECT generate_series($1, $1 + $2 - 1)))",
     "arrays": "SELECT id, predict('price', ARRAY[area, rooms, age]) FROM homes"
     " WHERE id BETWEEN $1 AND $1 + $2 - 1",
 }

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from tests.extension.batch.plans import has_batch
 from tests.extension.batch.tables import create
 from tools.cluster.server import installed
 
@@ -29,6 +30,22 @@ BEGIN
     SELECT sum({PRICE}) INTO total FROM homes;
     INSERT INTO sums VALUES (total);
 END $$"""
+
+# Of the ids in an array, whose length the planner does not know.
+WANTED = {
+    "ids": f"SELECT id, {PRICE} FROM homes WHERE id = ANY($1)",
+    "ids as rows": f"SELECT id, {PRICE} FROM unnest($1) AS wanted JOIN homes ON id = wanted",
+    "ids of a subquery": f"SELECT id, {PRICE} FROM homes WHERE id IN (SELECT unnest($1))",
+    "ids of an expression table": "WITH wanted AS MATERIALIZED (SELECT unnest($1) AS id)"
+    f" SELECT id, {PRICE} FROM wanted JOIN homes USING (id)",
+    "ids of a text": f"SELECT id, {PRICE} FROM homes WHERE id = ANY(array_to_string($1, ' ')::int2vector)",
+    "best of ids": f"SELECT id FROM homes WHERE id = ANY($1) ORDER BY {PRICE} DESC, id LIMIT 10",
+    "filter of ids": f"SELECT id FROM homes WHERE id = ANY($1) AND {PRICE} > 50",
+    "ids, several models": f"SELECT id, {PRICE}, predict('large', area, rooms, age),"
+    " predict('gaps', area, rooms) FROM homes WHERE id = ANY($1)",
+    "ids, a model for each": "SELECT id, predict(CASE WHEN id < 50 THEN 'price' ELSE 'price_doubled' END,"
+    " area, rooms, age) FROM homes WHERE id = ANY($1)",
+}
 
 # What is run before, and the statement whose plan must have a batch.
 STATEMENTS: dict[str, tuple[tuple[str, ...], str]] = {
@@ -68,6 +85,16 @@ STATEMENTS: dict[str, tuple[tuple[str, ...], str]] = {
         (PREPARED, "SET LOCAL plan_cache_mode = force_generic_plan"),
         "EXECUTE price (5)",
     ),
+    **{
+        name: (
+            (
+                f"PREPARE wanted (int[]) AS {query}",
+                "SET LOCAL plan_cache_mode = force_generic_plan",
+            ),
+            f"EXECUTE wanted ('{{{','.join(map(str, range(100)))}}}')",
+        )
+        for name, query in WANTED.items()
+    },
 }
 
 
@@ -117,6 +144,17 @@ def test_it_runs_in_batches(connection: psycopg.Connection, plans: list[str], na
     plans.clear()
     assert run(connection, name) == with_batches
     assert not any("BatchPredict" in plan for plan in plans), "\n".join(plans)
+
+
+@pytest.mark.parametrize("condition", [
+    "id = $1 AND town = ANY($2)", "id = $1 AND town <> ALL($2)", "id = ANY(ARRAY[$1, 7])",
+])  # fmt: skip
+def test_few_rows_that_are_known_are_predicted_one_by_one(
+    connection: psycopg.Connection, condition: str
+) -> None:
+    connection.execute("SET plan_cache_mode = force_generic_plan")
+    connection.execute(f"PREPARE few (int, text[]) AS SELECT {PRICE} FROM homes WHERE {condition}")
+    assert not has_batch(connection, "EXECUTE few (5, '{}')")
 
 
 @pytest.mark.parametrize("source", [

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import psycopg
 import pytest
-from psycopg import sql
+from psycopg import Connection, sql
 
 from tests.connections import Connect, closed_after
 from tools.cluster import Cluster, start, stop
@@ -42,9 +41,7 @@ class Node:
         """The name and port under which the other nodes know it."""
         return self.server.host, self.server.port
 
-    def connect(
-        self, dbname: str, user: str = "postgres", autocommit: bool = True
-    ) -> psycopg.Connection:
+    def connect(self, dbname: str, user: str = "postgres", autocommit: bool = True) -> Connection:
         return self.server.connect(dbname, user, autocommit)
 
 
@@ -124,7 +121,7 @@ def connect(nodes: Nodes) -> Iterator[Connect]:
 
     def connected(
         node: Node = nodes.coordinator, user: str = "postgres", autocommit: bool = True
-    ) -> psycopg.Connection:
+    ) -> Connection:
         return node.connect(nodes.dbname, user, autocommit)
 
     with closed_after(connected) as connect:
@@ -132,7 +129,7 @@ def connect(nodes: Nodes) -> Iterator[Connect]:
 
 
 @pytest.fixture
-def connection(connect: Connect) -> psycopg.Connection:
+def connection(connect: Connect) -> Connection:
     """A superuser's connection to the coordinator."""
     return connect()
 

@@ -1,11 +1,10 @@
 """A change of models on one node applies to all nodes or to none."""
 
-from collections.abc import Callable
-
 import psycopg
 import pytest
-from psycopg import errors
+from psycopg import Connection, errors
 
+from tests.connections import Connect
 from tests.extension.citus.conftest import Nodes, file_of
 from tests.extension.lifecycle.models import REAL_INPUTS, load_doubles
 
@@ -20,11 +19,11 @@ def on_all(nodes: Nodes, query: str = MODELS) -> list[tuple]:
     return answers[0]
 
 
-def agree(connection: psycopg.Connection) -> list[bool]:
+def agree(connection: Connection) -> list[bool]:
     return [same for (same,) in connection.execute("SELECT same FROM pgboost_check_nodes()")]
 
 
-def test_load_deploy_grant_drop(nodes: Nodes, connection: psycopg.Connection) -> None:
+def test_load_deploy_grant_drop(nodes: Nodes, connection: Connection) -> None:
     connection.execute("CREATE ROLE reader LOGIN")
     for _ in range(2):
         connection.execute(LOAD, ("steps", file_of("price")))
@@ -48,22 +47,20 @@ def test_load_deploy_grant_drop(nodes: Nodes, connection: psycopg.Connection) ->
     connection.execute("DROP ROLE reader")
 
 
-def test_what_a_real_is(nodes: Nodes, connection: psycopg.Connection) -> None:
+def test_what_a_real_is(nodes: Nodes, connection: Connection) -> None:
     query = load_doubles(connection, "doubles")
     assert on_all(nodes, query) == [(REAL_INPUTS,)]
     connection.execute("SELECT drop_model('doubles')")
 
 
-def test_rollback(nodes: Nodes, connect: Callable[..., psycopg.Connection]) -> None:
+def test_rollback(nodes: Nodes, connect: Connect) -> None:
     connection = connect(autocommit=False)
     connection.execute(LOAD, ("undone", file_of("price")))
     connection.rollback()
     assert on_all(nodes) == []
 
 
-def test_prediction_in_the_transaction_that_loads(
-    connect: Callable[..., psycopg.Connection],
-) -> None:
+def test_prediction_in_the_transaction_that_loads(connect: Connect) -> None:
     connection = connect(autocommit=False)
     connection.execute("CREATE TABLE houses (id integer, area real, rooms real, age real)")
     connection.execute("SELECT create_distributed_table('houses', 'id')")
@@ -77,7 +74,7 @@ def test_prediction_in_the_transaction_that_loads(
     connection.rollback()
 
 
-def test_load_on_a_worker(nodes: Nodes, connect: Callable[..., psycopg.Connection]) -> None:
+def test_load_on_a_worker(nodes: Nodes, connect: Connect) -> None:
     worker = connect(nodes.workers[0])
     worker.execute(LOAD, ("from_worker", file_of("price")))
     assert on_all(nodes) == [("from_worker", 1, True, "postgres")]
@@ -85,9 +82,7 @@ def test_load_on_a_worker(nodes: Nodes, connect: Callable[..., psycopg.Connectio
     assert on_all(nodes) == []
 
 
-def test_load_by_a_user(
-    nodes: Nodes, connection: psycopg.Connection, connect: Callable[..., psycopg.Connection]
-) -> None:
+def test_load_by_a_user(nodes: Nodes, connection: Connection, connect: Connect) -> None:
     connection.execute("CREATE ROLE loader LOGIN")
     connection.execute("GRANT EXECUTE ON FUNCTION load_model TO loader")
     connect(user="loader").execute(LOAD, ("theirs", file_of("price")))
@@ -107,9 +102,7 @@ def test_load_by_a_user(
     connection.execute("DROP ROLE loader")
 
 
-def test_a_node_that_refuses(
-    nodes: Nodes, connection: psycopg.Connection, connect: Callable[..., psycopg.Connection]
-) -> None:
+def test_a_node_that_refuses(nodes: Nodes, connection: Connection, connect: Connect) -> None:
     worker = connect(nodes.workers[1])
     worker.execute(
         "ALTER TABLE pgboost_catalog.model ADD CONSTRAINT never CHECK (name <> 'refused')"
@@ -124,7 +117,7 @@ def test_a_node_that_refuses(
     connection.execute("SELECT drop_model('refused')")
 
 
-def test_truncate(nodes: Nodes, connection: psycopg.Connection) -> None:
+def test_truncate(nodes: Nodes, connection: Connection) -> None:
     connection.execute(LOAD, ("gone", file_of("price")))
     connection.execute(
         "TRUNCATE pgboost_catalog.model, pgboost_catalog.version, pgboost_catalog.file_part,"
@@ -135,7 +128,7 @@ def test_truncate(nodes: Nodes, connection: psycopg.Connection) -> None:
 
 
 def test_a_node_with_other_models_is_named(
-    nodes: Nodes, connection: psycopg.Connection, connect: Callable[..., psycopg.Connection]
+    nodes: Nodes, connection: Connection, connect: Connect
 ) -> None:
     connection.execute(LOAD, ("other", file_of("price")))
     worker = connect(nodes.workers[0])
@@ -150,12 +143,12 @@ def test_a_node_with_other_models_is_named(
     connection.execute("SELECT drop_model('other')")
 
 
-def test_the_registry_cannot_become_a_citus_table(connection: psycopg.Connection) -> None:
+def test_the_registry_cannot_become_a_citus_table(connection: Connection) -> None:
     for kind in ("create_reference_table('{}')", "create_distributed_table('{}', 'name')"):
         with pytest.raises(psycopg.Error, match="because it has triggers"):
             connection.execute("SELECT " + kind.format("pgboost_catalog.model"))
 
 
-def test_sync_on_a_worker(nodes: Nodes, connect: Callable[..., psycopg.Connection]) -> None:
+def test_sync_on_a_worker(nodes: Nodes, connect: Connect) -> None:
     with pytest.raises(errors.ObjectNotInPrerequisiteState, match="must run on the coordinator"):
         connect(nodes.workers[0]).execute("SELECT pgboost_sync_nodes()")

@@ -1,13 +1,12 @@
 """A node that joins the cluster gets its models; before that it answers with an error."""
 
-import psycopg
 import pytest
-from psycopg import errors
+from psycopg import Connection, errors
 
 from tests.extension.citus.conftest import Nodes, file_of
 
 
-def test_new_node(nodes: Nodes, connection: psycopg.Connection) -> None:
+def test_new_node(nodes: Nodes, connection: Connection) -> None:
     connection.execute("SELECT load_model('price', %s)", (file_of("price"),))
     connection.execute("SELECT load_model('price', %s)", (file_of("price"),))
     connection.execute("SELECT citus_add_node(%s, %s)", nodes.spare.address)

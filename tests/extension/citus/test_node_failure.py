@@ -1,11 +1,12 @@
 """A node that stops in the middle of a change: no node is changed, and the change can be made again."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psycopg
 import pytest
 
+from tests.connections import Connect
 from tests.extension.citus.conftest import Node, Nodes, file_of
 from tools.cluster.server import bin_directory
 
@@ -34,9 +35,7 @@ def versions(nodes: Nodes) -> list[list[tuple]]:
 
 
 @pytest.mark.parametrize("moment", ["before the load", "before the commit"])
-def test_a_worker_dies(
-    nodes: Nodes, connect: Callable[..., psycopg.Connection], moment: str
-) -> None:
+def test_a_worker_dies(nodes: Nodes, connect: Connect, moment: str) -> None:
     with connect() as before:
         before.execute(LOAD, (file_of("price"),))
     expected = versions(nodes)

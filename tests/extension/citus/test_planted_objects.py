@@ -1,8 +1,7 @@
 """A role without privileges for the models gains none by functions that run as the extension's owner."""
 
-import psycopg
 import pytest
-from psycopg import errors
+from psycopg import Connection, errors
 
 from tests.connections import Connect
 from tests.extension.citus.conftest import Nodes, file_of
@@ -21,11 +20,11 @@ def role(nodes: Nodes) -> str:
 
 
 @pytest.fixture
-def outsider(connect: Connect, role: str) -> psycopg.Connection:
+def outsider(connect: Connect, role: str) -> Connection:
     return connect(user=role)
 
 
-def test_its_triggers_are_for_no_table_of_anothers(outsider: psycopg.Connection) -> None:
+def test_its_triggers_are_for_no_table_of_anothers(outsider: Connection) -> None:
     outsider.execute("CREATE TABLE mine (registry_table text, operation text, content text)")
     for function in TRIGGERS:
         with pytest.raises(errors.InsufficientPrivilege):
@@ -40,7 +39,7 @@ def test_its_triggers_are_for_no_table_of_anothers(outsider: psycopg.Connection)
 
 
 def test_a_table_of_anothers_carries_no_changes(
-    nodes: Nodes, connection: psycopg.Connection, outsider: psycopg.Connection
+    nodes: Nodes, connection: Connection, outsider: Connection
 ) -> None:
     connection.execute("DROP EXTENSION pgboost_citus CASCADE; DROP TABLE pgboost_change")
     outsider.execute(

@@ -1,8 +1,7 @@
 """Predictions over a distributed table: in batches on the nodes, equal to those over a local one."""
 
-import psycopg
 import pytest
-from psycopg import errors
+from psycopg import Connection, errors
 
 from tests.extension.citus.conftest import Nodes, file_of
 
@@ -30,7 +29,7 @@ def tables(nodes: Nodes) -> None:
             connection.execute(f"ANALYZE {table}")
 
 
-def plan(connection: psycopg.Connection, query: str) -> list[str]:
+def plan(connection: Connection, query: str) -> list[str]:
     connection.execute("SET citus.explain_all_tasks = on")
     lines = connection.execute("EXPLAIN (COSTS OFF) " + query).fetchall()
     return [line.strip().removeprefix("->").strip() for (line,) in lines]
@@ -44,13 +43,13 @@ def plan(connection: psycopg.Connection, query: str) -> list[str]:
         "predict('price', VARIADIC ARRAY[h.area, h.rooms, h.age])",
     ],
 )
-def test_each_shard_predicts_in_batches(connection: psycopg.Connection, call: str) -> None:
+def test_each_shard_predicts_in_batches(connection: Connection, call: str) -> None:
     lines = plan(connection, f"SELECT {call} FROM houses AS h")
     assert lines[0] == "Custom Scan (Citus Adaptive)"
     assert lines.count("Custom Scan (BatchPredict)") == 4
 
 
-def test_a_million_rows_equal_the_local_ones(connection: psycopg.Connection) -> None:
+def test_a_million_rows_equal_the_local_ones(connection: Connection) -> None:
     differing = connection.execute(
         "WITH d AS MATERIALIZED (SELECT id, predict('price', h) AS score FROM houses AS h) "
         "SELECT count(*), count(*) FILTER (WHERE d.score IS DISTINCT FROM l.score) FROM d "
@@ -59,14 +58,14 @@ def test_a_million_rows_equal_the_local_ones(connection: psycopg.Connection) -> 
     assert differing == (ROWS, 0)
 
 
-def test_insert_select_stays_on_the_nodes(connection: psycopg.Connection) -> None:
+def test_insert_select_stays_on_the_nodes(connection: Connection) -> None:
     query = "INSERT INTO scores (id, score) SELECT id, predict('price', h) FROM houses AS h"
     assert plan(connection, query).count("Custom Scan (BatchPredict)") == 4
     with connection.transaction(force_rollback=True):
         assert connection.execute(query).rowcount == ROWS
 
 
-def test_the_ten_best(connection: psycopg.Connection) -> None:
+def test_the_ten_best(connection: Connection) -> None:
     query = "SELECT id FROM {} AS h ORDER BY predict('price', h) DESC, id LIMIT 10"
     assert "Limit" in plan(connection, query.format("houses"))
     best = connection.execute(query.format("houses")).fetchall()
@@ -92,7 +91,7 @@ QUERIES = {
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_plans_of_the_coordinator_and_of_nodes(connection: psycopg.Connection, query: str) -> None:
+def test_plans_of_the_coordinator_and_of_nodes(connection: Connection, query: str) -> None:
     lines = plan(connection, query.format(t="houses"))
     assert lines.count("Custom Scan (BatchPredict)") == QUERIES[query], "\n".join(lines)
     rows = connection.execute(query.format(t="houses")).fetchall()
@@ -108,7 +107,7 @@ def test_plans_of_the_coordinator_and_of_nodes(connection: psycopg.Connection, q
         "UPDATE houses SET score = 0 WHERE id = 1 RETURNING predict('price', 1, 2, 3)",
     ],
 )
-def test_statements_that_citus_refuses(connection: psycopg.Connection, statement: str) -> None:
+def test_statements_that_citus_refuses(connection: Connection, statement: str) -> None:
     """docs/operations.md has the ways round it, which the next tests take."""
     with pytest.raises(errors.FeatureNotSupported, match=r"STABLE|non-IMMUTABLE"):
         connection.execute(statement)
@@ -130,7 +129,7 @@ def test_statements_that_citus_refuses(connection: psycopg.Connection, statement
         ),
     ],
 )
-def test_ways_to_update(connection: psycopg.Connection, before: str, statement: str) -> None:
+def test_ways_to_update(connection: Connection, before: str, statement: str) -> None:
     with connection.transaction(force_rollback=True):
         connection.execute(before)
         assert connection.execute(statement).rowcount == 1000

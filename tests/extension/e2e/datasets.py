@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-import psycopg
-from psycopg import sql
+from psycopg import Connection, sql
 from sklearn import datasets
 
 LOADERS = {
-    "iris": datasets.load_iris,
     "wine": datasets.load_wine,
     "digits": datasets.load_digits,
     "breast_cancer": datasets.load_breast_cancer,
@@ -18,15 +16,14 @@ LOADERS = {
 
 @dataclass(frozen=True)
 class Dataset:
-    """Features by row, their names, a target, and the classes' names if it has classes."""
+    """Features by row, their names, and a target."""
 
     name: str
     features: np.ndarray
     names: list[str]
     target: np.ndarray
-    labels: list[str] | None
 
-    def store(self, connection: psycopg.Connection) -> None:
+    def store(self, connection: Connection) -> None:
         """Makes a temporary table of the data set: `id`, then a column a feature; NaN is NULL."""
         columns = [sql.SQL("{} float8").format(sql.Identifier(name)) for name in self.names]
         connection.execute(
@@ -40,11 +37,10 @@ class Dataset:
                 copy.write_row([number, *(None if np.isnan(value) else value for value in row)])
 
 
-def load(name: str, missing: float = 0.1) -> Dataset:
-    """A data set; the given share of its values is missing, always the same ones."""
+def load(name: str) -> Dataset:
+    """A data set; a tenth of its values is missing, always the same ones."""
     loaded = LOADERS[name]()
     features = loaded.data.astype(np.float64)
-    features[np.random.default_rng(5).random(features.shape) < missing] = np.nan
+    features[np.random.default_rng(5).random(features.shape) < 0.1] = np.nan
     names = [str(column).lower() for column in loaded.feature_names]
-    labels = None if name == "diabetes" else [str(label) for label in loaded.target_names]
-    return Dataset(name, features, names, loaded.target.astype(np.float64), labels)
+    return Dataset(name, features, names, loaded.target.astype(np.float64))

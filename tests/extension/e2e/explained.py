@@ -13,10 +13,7 @@ import numpy as np
 
 from python_baseline.releases import load
 
-KINDS = {
-    "contribs": {"pred_contribs": True},
-    "interactions": {"pred_interactions": True},
-}
+KINDS = {"contribs": {"pred_contribs": True}, "interactions": {"pred_interactions": True}}
 
 
 def explained(cases: list[tuple[bytes, np.ndarray]]) -> list[dict[str, np.ndarray]]:

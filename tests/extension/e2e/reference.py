@@ -1,7 +1,5 @@
 """Predictions of XGBoost itself, and the distance of other predictions from them."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import xgboost as xgb
 
@@ -10,41 +8,21 @@ from tests.extension.e2e.datasets import Dataset
 VALUE_ULPS = 2
 
 
-def train(dataset: Dataset, params: dict, label: np.ndarray | None = None) -> xgb.Booster:
+def train(dataset: Dataset, params: dict) -> xgb.Booster:
     """A model of the data set: twelve rounds, one thread."""
-    target = dataset.target if label is None else label
-    data = xgb.DMatrix(dataset.features, label=target, feature_names=dataset.names)
-    if params["objective"].startswith("rank:"):
-        data.set_group([20] * (len(target) // 20) + [len(target) % 20])
+    data = xgb.DMatrix(dataset.features, label=dataset.target, feature_names=dataset.names)
     return xgb.train({"nthread": 1, "seed": 3, "max_depth": 5, **params}, data, 12)
 
 
-@dataclass(frozen=True)
-class Answers:
-    """Margins, values and leaf ids of every row, as XGBoost gives them."""
-
-    margins: np.ndarray
-    values: np.ndarray
-    leaves: np.ndarray
-
-
-def answers(booster: xgb.Booster, features: np.ndarray) -> Answers:
-    """XGBoost's answers for a matrix of features."""
+def margins(booster: xgb.Booster, features: np.ndarray) -> np.ndarray:
+    """XGBoost's margins for a matrix of features, a row for each."""
     data = xgb.DMatrix(features, feature_names=booster.feature_names)
-    rows = len(features)
-    values = booster.predict(data).reshape(rows, -1)
-    if "reg:quantileerror" in booster.save_config():
-        values = np.sort(values, axis=1)  # as XGBoost itself does from release 3.4 on
-    return Answers(
-        margins=booster.predict(data, output_margin=True).reshape(rows, -1),
-        values=values,
-        leaves=booster.predict(data, pred_leaf=True).reshape(rows, -1).astype(int),
-    )
+    return booster.predict(data, output_margin=True).reshape(len(features), -1)
 
 
-def model_bytes(booster: xgb.Booster, file_format: str = "ubj") -> bytes:
+def model_bytes(booster: xgb.Booster) -> bytes:
     """The model file."""
-    return bytes(booster.save_raw(raw_format=file_format))
+    return bytes(booster.save_raw("ubj"))
 
 
 def floats(rows: list) -> np.ndarray:

@@ -10,15 +10,19 @@ from sklearn import metrics
 Scores = dict[str, Callable[[], float]]
 
 
+NUMBERS: dict[str, Callable[..., float]] = {
+    "rmse": metrics.root_mean_squared_error,
+    "mse": metrics.mean_squared_error,
+    "mae": metrics.mean_absolute_error,
+    "mape": metrics.mean_absolute_percentage_error,
+    "r2": metrics.r2_score,
+}
+
+
 def of_numbers(truth: np.ndarray, values: np.ndarray, weight: np.ndarray) -> Scores:
-    functions = {
-        "rmse": metrics.root_mean_squared_error, "mse": metrics.mean_squared_error,
-        "mae": metrics.mean_absolute_error, "mape": metrics.mean_absolute_percentage_error,
-        "r2": metrics.r2_score,
-    }  # fmt: skip
     return {
         name: partial(score, truth, values[:, 0], sample_weight=weight)
-        for name, score in functions.items()
+        for name, score in NUMBERS.items()
     }
 
 

@@ -2,33 +2,30 @@
 
 import numpy as np
 import pandas as pd
-import psycopg
+from psycopg import Connection
 
 from tests.extension.formats.frame import KINDS, rows_of
 
 COLUMNS = ", ".join(KINDS)
-# Of those that a model is trained on.
-ROWS = 5_000
 
 
-def store(connection: psycopg.Connection, frame: pd.DataFrame) -> psycopg.Connection:
-    """The same connection, with the rows in the table `stored`."""
-    listed = ", ".join(f"{name} {kind}" for name, kind in KINDS.items())
+def store(connection: Connection, frame: pd.DataFrame, kinds: dict[str, str] = KINDS) -> None:
+    """Makes the temporary table `stored` of the rows."""
+    listed = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
     connection.execute(f"CREATE TEMP TABLE stored (id int, {listed})")
     with connection.cursor().copy("COPY stored FROM STDIN") as copy:
-        for number, row in enumerate(rows_of(frame)):
+        for number, row in enumerate(rows_of(frame, kinds)):
             copy.write_row([number, *row])
-    return connection
 
 
 def ask(
-    connection: psycopg.Connection, function: str, features: str, rows: int | None = None
+    connection: Connection, function: str, features: str, rows: int | None = None, model: str = "m"
 ) -> list:
-    """Predictions of the model `m` for each row, or for the first rows; `t` is the row itself."""
-    query = f"SELECT {function}('m', {features}) FROM stored AS t WHERE id < %s ORDER BY id"
+    """Predictions of a model for each row, or for the first rows; `t` is the row itself."""
+    query = f"SELECT {function}('{model}', {features}) FROM stored AS t WHERE id < %s ORDER BY id"
     return [answer for (answer,) in connection.execute(query, (rows or 2**31 - 1,))]
 
 
-def rounded(doubles: np.ndarray) -> np.ndarray:
+def rounded(numbers: np.ndarray | list) -> np.ndarray:
     """One row of f32 for each row."""
-    return np.asarray(doubles).reshape(len(doubles), -1).astype(np.float32)
+    return np.asarray(numbers).reshape(len(numbers), -1).astype(np.float32)

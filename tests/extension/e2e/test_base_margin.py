@@ -1,10 +1,9 @@
 """A margin per row to start from: equal to XGBoost's base_margin, to the bit."""
 
 import numpy as np
-import psycopg
 import pytest
 import xgboost as xgb
-from psycopg import errors
+from psycopg import Connection, errors
 
 from tests.extension.e2e import golden
 from tests.extension.e2e.datasets import load
@@ -20,7 +19,7 @@ FORMS = {"row": "t", "jsonb": "to_jsonb(t)", "columns": "{columns}", "array": "A
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_sum_begins_with_the_base_margin(connection: psycopg.Connection, kind: str) -> None:
+def test_the_sum_begins_with_the_base_margin(connection: Connection, kind: str) -> None:
     name, params = KINDS[kind]
     dataset = load(name)
     booster = train(dataset, params)
@@ -50,7 +49,7 @@ def test_the_sum_begins_with_the_base_margin(connection: psycopg.Connection, kin
         assert_near(found, np.repeat(values, 2, axis=1))
 
 
-def test_one_model_begins_where_another_ends(connection: psycopg.Connection) -> None:
+def test_one_model_begins_where_another_ends(connection: Connection) -> None:
     dataset = load("diabetes")
     first = train(dataset, {"objective": "reg:squarederror"})
     matrix = xgb.DMatrix(dataset.features, dataset.target, feature_names=dataset.names)
@@ -67,16 +66,7 @@ def test_one_model_begins_where_another_ends(connection: psycopg.Connection) -> 
     assert_same_bits(found, second.predict(matrix, output_margin=True).reshape(-1, 1))
 
 
-def test_a_model_of_several_outputs_is_refused(connection: psycopg.Connection) -> None:
-    dataset = load("iris")
-    booster = train(dataset, {"objective": "multi:softprob", "num_class": 3})
-    connection.execute("SELECT load_model('m', %s)", (model_bytes(booster),))
-    assert connection.execute("SELECT predict_from('m', NULL, 1, 2, 3, 4)").fetchone() == (None,)
-    with pytest.raises(errors.WrongObjectType):
-        connection.execute("SELECT predict_from('m', 1, 1, 2, 3, 4)")
-
-
-def test_models_of_other_libraries_have_none(connection: psycopg.Connection) -> None:
+def test_models_of_other_libraries_have_none(connection: Connection) -> None:
     file = golden.file("lightgbm/4.7.0/regression.txt")
     connection.execute("SELECT load_model('m', %s)", (file,))
     with pytest.raises(errors.FeatureNotSupported, match="cannot begin with a base margin"):

@@ -5,10 +5,9 @@ src/evidently/calculations/stattests), with numpy's bins, and the statistic is s
 """
 
 import numpy as np
-import psycopg
 import pytest
 import xgboost as xgb
-from psycopg import errors
+from psycopg import Connection, errors
 from scipy import stats
 
 from tests.extension.e2e.reference import model_bytes
@@ -71,12 +70,12 @@ def tables(cluster: Cluster, dbname: str) -> None:
         connection.execute("SELECT load_model('loaded', %s)", (model_bytes(booster),))
 
 
-def drift(connection: psycopg.Connection, source: str, model: str = "trained") -> dict[str, tuple]:
+def drift(connection: Connection, source: str, model: str = "trained") -> dict[str, tuple]:
     query = "SELECT feature, psi, ks, p_value, baseline_missing, missing FROM feature_drift(%s, %s)"
     return {name: tuple(row) for name, *row in connection.execute(query, (model, source))}
 
 
-def test_distances_are_those_of_evidently(connection: psycopg.Connection) -> None:
+def test_distances_are_those_of_evidently(connection: Connection) -> None:
     before, now = drawn(1, 0), drawn(2, 0.3)
     found = drift(connection, "now")
     assert list(found) == NAMES
@@ -91,7 +90,7 @@ def test_distances_are_those_of_evidently(connection: psycopg.Connection) -> Non
         assert p_value == pytest.approx(test.pvalue, abs=0.01), name
 
 
-def test_training_data_has_not_drifted(connection: psycopg.Connection) -> None:
+def test_training_data_has_not_drifted(connection: Connection) -> None:
     for psi, ks, p_value, *_ in drift(connection, "before").values():
         assert psi == pytest.approx(0, abs=QUANTILES)
         if ks is not None:
@@ -99,7 +98,7 @@ def test_training_data_has_not_drifted(connection: psycopg.Connection) -> None:
             assert p_value > 0.99
 
 
-def test_a_baseline_has_what_the_rows_have(connection: psycopg.Connection) -> None:
+def test_a_baseline_has_what_the_rows_have(connection: Connection) -> None:
     before = drawn(1, 0)
     rows = connection.execute("SELECT * FROM feature_baseline('trained')").fetchall()
     assert [row[:3] for row in rows] == [(name, ROWS, 0) for name in NAMES]
@@ -113,7 +112,7 @@ def test_a_baseline_has_what_the_rows_have(connection: psycopg.Connection) -> No
     assert shares == pytest.approx(counts / ROWS)
 
 
-def test_a_loaded_model_has_a_baseline_once_it_is_set(connection: psycopg.Connection) -> None:
+def test_a_loaded_model_has_a_baseline_once_it_is_set(connection: Connection) -> None:
     with pytest.raises(errors.ObjectNotInPrerequisiteState, match="no baseline"):
         drift(connection, "now", "loaded")
     connection.execute("SELECT set_baseline('loaded', 'SELECT exact, many FROM before')")
@@ -121,7 +120,7 @@ def test_a_loaded_model_has_a_baseline_once_it_is_set(connection: psycopg.Connec
     assert loaded == {name: trained[name] for name in ("exact", "many")}
 
 
-def test_no_setting_changes_a_baseline(connection: psycopg.Connection) -> None:
+def test_no_setting_changes_a_baseline(connection: Connection) -> None:
     connection.execute("SET extra_float_digits = -15")
     connection.execute("CREATE TEMP TABLE found AS SELECT * FROM feature_drift('trained', 'now')")
     connection.execute("RESET extra_float_digits")
@@ -130,7 +129,7 @@ def test_no_setting_changes_a_baseline(connection: psycopg.Connection) -> None:
     assert connection.execute(differing).fetchone() == (0,)
 
 
-def test_severity_is_that_of_the_stability_index(connection: psycopg.Connection) -> None:
+def test_severity_is_that_of_the_stability_index(connection: Connection) -> None:
     query = "SELECT psi, severity, baseline_rows, rows FROM feature_drift('trained', %s)"
     rows = connection.execute(query, ("now",)).fetchall()
     rows += connection.execute(query, ("SELECT * FROM before LIMIT 9",)).fetchall()
@@ -140,7 +139,7 @@ def test_severity_is_that_of_the_stability_index(connection: psycopg.Connection)
         assert before == ROWS and now in (ROWS, 9)
 
 
-def test_missing_values_are_told_and_left_out(connection: psycopg.Connection) -> None:
+def test_missing_values_are_told_and_left_out(connection: Connection) -> None:
     source = """SELECT CASE WHEN n % 4 > 0 THEN exact END AS exact, many, few,
                        CASE WHEN n % 2 > 0 THEN region END AS region
                   FROM (SELECT *, row_number() OVER () AS n FROM before) AS b"""
@@ -149,7 +148,7 @@ def test_missing_values_are_told_and_left_out(connection: psycopg.Connection) ->
     assert found["exact"][0] < 0.05
 
 
-def test_no_values_at_all_have_no_distance(connection: psycopg.Connection) -> None:
+def test_no_values_at_all_have_no_distance(connection: Connection) -> None:
     source = "SELECT NULL::float8 AS exact, 1 AS many, 1 AS few, NULL::text AS region"
     found = drift(connection, source)
     assert found["exact"] == (None, None, None, 0, 1)
@@ -157,14 +156,14 @@ def test_no_values_at_all_have_no_distance(connection: psycopg.Connection) -> No
     assert found["many"][0] > 1
 
 
-def test_a_baseline_is_the_same_from_a_temporary_file(connection: psycopg.Connection) -> None:
+def test_a_baseline_is_the_same_from_a_temporary_file(connection: Connection) -> None:
     connection.execute("SET work_mem = '64kB'")
     small = drift(connection, "now")
     connection.execute("RESET work_mem")
     assert small == drift(connection, "now")
 
 
-def test_a_baseline_goes_with_its_version(connection: psycopg.Connection) -> None:
+def test_a_baseline_goes_with_its_version(connection: Connection) -> None:
     count = (
         "SELECT count(*) FROM pgboost_catalog.baseline JOIN pgboost_catalog.model AS m ON m.id = model"
         " WHERE name = 'trained'"
@@ -175,7 +174,7 @@ def test_a_baseline_goes_with_its_version(connection: psycopg.Connection) -> Non
     assert connection.execute(count).fetchone() == (4,)
 
 
-def test_an_invalid_baseline_is_refused(connection: psycopg.Connection) -> None:
+def test_an_invalid_baseline_is_refused(connection: Connection) -> None:
     for baseline in ("{}", "[]", '[{"feature": "exact"}]'):
         with pytest.raises(errors.InvalidParameterValue, match="baseline"):
             connection.execute("SELECT set_baseline('loaded', %s::jsonb)", (baseline,))

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import psycopg
 import pytest
 import xgboost as xgb
-from psycopg import errors
+from psycopg import Connection, errors
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.inspection import partial_dependence, permutation_importance
 
@@ -122,7 +121,7 @@ def models(cluster: Cluster, dbname: str) -> None:
             connection.execute("SELECT load_model(%s, %s)", (name, file))
 
 
-def of_sql(connection: psycopg.Connection, arguments: str) -> dict[str, list[tuple]]:
+def of_sql(connection: Connection, arguments: str) -> dict[str, list[tuple]]:
     """By output: the values of the features, and the average."""
     query = f"SELECT * FROM partial_dependence({arguments})"
     found: dict[str, list[tuple]] = {}
@@ -147,7 +146,7 @@ CASES = [
 @pytest.mark.parametrize("name", ["number", "binary", "classes", "light", "linear"])
 @pytest.mark.parametrize(("features", "points", "weighted"), CASES)
 def test_averages_are_those_of_scikit_learn(
-    connection: psycopg.Connection, name: str, features: list[str], points: int, weighted: bool
+    connection: Connection, name: str, features: list[str], points: int, weighted: bool
 ) -> None:
     expected = partial_dependence(
         estimator(name), TABLE[FEATURES], features, grid_resolution=points, method="brute",
@@ -170,12 +169,12 @@ def test_averages_are_those_of_scikit_learn(
             assert value == pytest.approx(wanted, rel=2e-6, abs=1e-7)
 
 
-def test_outputs_have_the_names_that_explanations_give_them(connection: psycopg.Connection) -> None:
+def test_outputs_have_the_names_that_explanations_give_them(connection: Connection) -> None:
     for name, outputs in (("number", ["0"]), ("binary", ["1"]), ("classes", ["0", "1", "2"])):
         assert list(of_sql(connection, f"'{name}', 't', 'few'")) == outputs
 
 
-def test_percentiles_are_those_of_scikit_learn(connection: psycopg.Connection) -> None:
+def test_percentiles_are_those_of_scikit_learn(connection: Connection) -> None:
     for percentiles in ([0, 1], [0.3, 0.45], [0.0, 0.001]):
         expected = partial_dependence(
             estimator("number"), TABLE[FEATURES], ["many"], percentiles=tuple(percentiles),
@@ -188,7 +187,7 @@ def test_percentiles_are_those_of_scikit_learn(connection: psycopg.Connection) -
         assert values == pytest.approx(expected["grid_values"][0], rel=1e-12)
 
 
-def test_a_missing_value_comes_last_among_many_values(connection: psycopg.Connection) -> None:
+def test_a_missing_value_comes_last_among_many_values(connection: Connection) -> None:
     source = "SELECT few, CASE WHEN random() > 0.1 THEN many END AS many, gaps, region FROM t"
     *others, last = of_sql(connection, f"'number', '{source}', 'many', points => 5")["0"]
     assert last[0] is None
@@ -196,7 +195,7 @@ def test_a_missing_value_comes_last_among_many_values(connection: psycopg.Connec
     assert all(value is not None for value, _, _ in others)
 
 
-def test_rows_beyond_work_mem_have_the_same_averages(connection: psycopg.Connection) -> None:
+def test_rows_beyond_work_mem_have_the_same_averages(connection: Connection) -> None:
     source = "'number', 'SELECT t.* FROM t, generate_series(1, 9)', 'many', points => 6"
     before = of_sql(connection, source)
     ranks = "SELECT * FROM permutation_importance('number', 't', 'y')"
@@ -229,7 +228,7 @@ PAIRS = [(name, metric) for name in METRICS for metric in METRICS[name]]
     [(*pair, FEATURES[place % len(FEATURES)]) for place, pair in enumerate(PAIRS)],
 )
 def test_a_permuted_metric_is_that_of_an_order_of_the_rows(
-    connection: psycopg.Connection, name: str, metric: str, feature: str
+    connection: Connection, name: str, metric: str, feature: str
 ) -> None:
     target = TARGETS.get(name, "y")
     rows = f"SELECT * FROM ({FEW}) AS v ({NAMED})"
@@ -270,7 +269,7 @@ def test_a_permuted_metric_is_that_of_an_order_of_the_rows(
     ("classes", "mlogloss", "neg_log_loss"), ("light", "mae", "neg_mean_absolute_error"),
 ])  # fmt: skip
 def test_importances_are_near_those_of_scikit_learn(
-    connection: psycopg.Connection, name: str, metric: str, scoring: str
+    connection: Connection, name: str, metric: str, scoring: str
 ) -> None:
     target, repeats = TARGETS.get(name, "y"), 40
     expected = permutation_importance(
@@ -289,9 +288,7 @@ def test_importances_are_near_those_of_scikit_learn(
         assert deviation == pytest.approx(spread, rel=0.6, abs=1e-12)
 
 
-def test_a_seed_repeats_and_an_unused_feature_has_no_importance(
-    connection: psycopg.Connection,
-) -> None:
+def test_a_seed_repeats_and_an_unused_feature_has_no_importance(connection: Connection) -> None:
     data = xgb.DMatrix(TABLE[["few", "many"]].assign(many=0.0), TABLE["y"])
     booster = xgb.train({"nthread": 1}, data, 3)
     connection.execute("SELECT load_model('unused', %s)", (model_bytes(booster),))
@@ -302,7 +299,7 @@ def test_a_seed_repeats_and_an_unused_feature_has_no_importance(
     assert first[1] == ("many", 0, 0)
 
 
-def test_groups_of_a_ranking_stay_together(connection: psycopg.Connection) -> None:
+def test_groups_of_a_ranking_stay_together(connection: Connection) -> None:
     data = xgb.DMatrix(TABLE[["few", "many"]], TABLE["three"], qid=np.arange(ROWS) // 20)
     booster = xgb.train({"nthread": 1, "objective": "rank:ndcg"}, data, 5)
     connection.execute("SELECT load_model('ranks', %s)", (model_bytes(booster),))
@@ -344,7 +341,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_what_cannot_be_computed_is_an_error(connection: psycopg.Connection, call: str) -> None:
+def test_what_cannot_be_computed_is_an_error(connection: Connection, call: str) -> None:
     error, message = CALLS[call]
     with pytest.raises(error, match=message):
         connection.execute(f"SELECT * FROM {call}")
@@ -361,7 +358,7 @@ MORE = "SELECT few + n AS few, many, gaps, region, y FROM t, generate_series(1, 
         "partial_dependence('number', 't', 'many', points => 9000)",
     ],
 )
-def test_more_than_work_mem_is_an_error(connection: psycopg.Connection, call: str) -> None:
+def test_more_than_work_mem_is_an_error(connection: Connection, call: str) -> None:
     connection.execute("SET work_mem = '64kB'")
     with pytest.raises(errors.ProgramLimitExceeded, match="work_mem"):
         connection.execute(f"SELECT {call}")

@@ -4,13 +4,12 @@ import json
 from collections.abc import Iterator
 
 import numpy as np
-import psycopg
 import pytest
 import xgboost as xgb
-from psycopg import sql
+from psycopg import Connection, errors, sql
 
 import lightgbm as lgb
-from tests.extension.lifecycle.client_programs import run
+from tests.extension.lifecycle.client_programs import psql, restored
 from tools.cluster import Cluster
 
 # As arguments, keys and labels; the last two are one name once PostgreSQL has cut them.
@@ -50,7 +49,7 @@ def script(cluster: Cluster, dbname: str, booster: xgb.Booster) -> str:
 
 
 @pytest.fixture
-def bare(cluster: Cluster, script: str, rows: np.ndarray) -> Iterator[psycopg.Connection]:
+def bare(cluster: Cluster, script: str, rows: np.ndarray) -> Iterator[Connection]:
     """A database without the extension, with the script's functions, and rows in a table."""
     cluster.create_database(BARE, replace=True)
     with cluster.connect(BARE) as connection:
@@ -58,17 +57,11 @@ def bare(cluster: Cluster, script: str, rows: np.ndarray) -> Iterator[psycopg.Co
         with connection.cursor().copy("COPY kept FROM STDIN") as copy:
             for number, row in enumerate(rows.tolist()):
                 copy.write_row([number, row])
-        psql(cluster, BARE, script)
+        psql(cluster, BARE, stdin=script)
         yield connection
 
 
-def psql(cluster: Cluster, database: str, script: str | bytes) -> None:
-    """Runs a script as users do."""
-    script = script.encode() if isinstance(script, str) else script
-    run(cluster, database, "psql", "-q", "-v", "ON_ERROR_STOP=1", stdin=script)
-
-
-def asked(connection: psycopg.Connection, function: str) -> list:
+def asked(connection: Connection, function: str) -> list:
     columns = ", ".join(f"x[{number + 1}]" for number in range(len(HOSTILE)))
     query = f"SELECT {function}({columns}) FROM kept ORDER BY id"
     return [answer for (answer,) in connection.execute(query)]
@@ -81,7 +74,7 @@ def margins(booster: xgb.Booster, rows: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("function", ["churn_margin", "churn_scan_margin", "churn_1_margin"])
 @pytest.mark.parametrize("jit", ["off", "on"])
 def test_margins_are_the_librarys(
-    bare: psycopg.Connection, booster: xgb.Booster, rows: np.ndarray, function: str, jit: str
+    bare: Connection, booster: xgb.Booster, rows: np.ndarray, function: str, jit: str
 ) -> None:
     bare.execute(f"SET jit = {jit}")
     bare.execute("SET jit_above_cost = 0")
@@ -100,7 +93,7 @@ def columns_of(rows: str = "kept") -> str:
 
 @pytest.mark.parametrize("jit", ["off", "on"])
 def test_the_rows_of_a_query_have_the_librarys_margins(
-    bare: psycopg.Connection, booster: xgb.Booster, rows: np.ndarray, jit: str
+    bare: Connection, booster: xgb.Booster, rows: np.ndarray, jit: str
 ) -> None:
     bare.execute(f"SET jit = {jit}")
     bare.execute("SET jit_above_cost = 0")
@@ -109,22 +102,21 @@ def test_the_rows_of_a_query_have_the_librarys_margins(
     assert np.array(found, np.float32).tobytes() == margins(booster, rows).tobytes()
     found = bare.execute(query.format("prediction", "churn_1_rows"), (columns_of(),)).fetchall()
     assert [value for (value,) in found] == asked(bare, "churn")
-    with pytest.raises(psycopg.errors.UndefinedColumn, match='"v"'):
+    with pytest.raises(errors.UndefinedColumn, match='"v"'):
         bare.execute(query.format("*", "churn_rows"), ("SELECT id, 1 AS s0 FROM kept",))
 
 
 def test_many_trees_take_turns_over_the_rows_of_a_query(
-    connection: psycopg.Connection, bare: psycopg.Connection, cluster: Cluster, rows: np.ndarray
+    connection: Connection, bare: Connection, cluster: Cluster, rows: np.ndarray
 ) -> None:
     """The planner keeps groups of trees apart, and does not sort for each."""
     target = np.random.default_rng(6).normal(size=400)
     params = {"nthread": 1, "max_depth": 9, "min_child_weight": 0, "eta": 0.01}
     deep = xgb.train(params, xgb.DMatrix(rows, label=target), 150)
     connection.execute(
-        "SELECT load_model('deep', %s, feature_names => %s)",
-        (bytes(deep.save_raw("ubj")), HOSTILE),
+        "SELECT load_model('deep', %s, feature_names => %s)", (bytes(deep.save_raw("ubj")), HOSTILE)
     )
-    psql(cluster, BARE, connection.execute("SELECT export_model_sql('deep')").fetchone()[0])
+    psql(cluster, BARE, stdin=connection.execute("SELECT export_model_sql('deep')").fetchone()[0])
     many = columns_of("(SELECT k.* FROM kept AS k, generate_series(1, 12)) AS k")
     query = "SELECT DISTINCT id::int, margin FROM deep_rows_margin(%s) ORDER BY 1"
     ids, found = zip(*bare.execute(query, (many,)), strict=True)
@@ -136,7 +128,7 @@ def test_many_trees_take_turns_over_the_rows_of_a_query(
 
 
 def test_contributions_are_the_engines(
-    connection: psycopg.Connection, bare: psycopg.Connection, booster: xgb.Booster, rows: np.ndarray
+    connection: Connection, bare: Connection, booster: xgb.Booster, rows: np.ndarray
 ) -> None:
     expected = booster.predict(xgb.DMatrix(rows), pred_contribs=True)
     names = [*HOSTILE, "(bias)"]
@@ -151,7 +143,7 @@ def test_contributions_are_the_engines(
 
 
 def test_classes_and_probabilities_have_the_labels(
-    bare: psycopg.Connection, booster: xgb.Booster, rows: np.ndarray
+    bare: Connection, booster: xgb.Booster, rows: np.ndarray
 ) -> None:
     values = np.array(asked(bare, "churn"), dtype=np.float32)
     np.testing.assert_array_max_ulp(values, booster.predict(xgb.DMatrix(rows)), 2)
@@ -162,7 +154,7 @@ def test_classes_and_probabilities_have_the_labels(
 
 
 def test_hostile_names_are_arguments_and_keys(
-    bare: psycopg.Connection, booster: xgb.Booster, rows: np.ndarray
+    bare: Connection, booster: xgb.Booster, rows: np.ndarray
 ) -> None:
     row = rows[np.isfinite(rows).all(axis=1)][0]
     expected = margins(booster, row[None, :])[0]
@@ -178,14 +170,14 @@ def test_hostile_names_are_arguments_and_keys(
     assert bare.execute(query, (json.dumps(features),)).fetchone() == (expected,)
     assert bare.execute("SELECT count(*) FROM kept").fetchone() == (len(rows),)
     del features["v"]
-    with pytest.raises(psycopg.errors.UndefinedColumn, match='"v" is not in the jsonb object'):
+    with pytest.raises(errors.UndefinedColumn, match='"v" is not in the jsonb object'):
         bare.execute(query, (json.dumps(features),))
-    with pytest.raises(psycopg.errors.DatatypeMismatch, match='"v" cannot be a jsonb array'):
+    with pytest.raises(errors.DatatypeMismatch, match='"v" cannot be a jsonb array'):
         bare.execute(query, (json.dumps(features | {"v": []}),))
 
 
 def test_a_row_is_read_by_its_columns(
-    cluster: Cluster, connection: psycopg.Connection, bare: psycopg.Connection
+    cluster: Cluster, connection: Connection, bare: Connection
 ) -> None:
     """Its reals are decimals to a model that compares doubles, as they are to `predict`."""
     values = np.arange(400, dtype=np.float64).reshape(200, 2) / 10
@@ -193,7 +185,7 @@ def test_a_row_is_read_by_its_columns(
     model = lgb.train(params, lgb.Dataset(values, values.sum(axis=1), feature_name=["a", "b"]), 5)
     connection.execute("SELECT load_model('reals', %s)", (model.model_to_string().encode(),))
     script = connection.execute("SELECT export_model_sql('reals')").fetchone()[0]
-    psql(cluster, BARE, script)
+    psql(cluster, BARE, stdin=script)
     table = """CREATE TEMP TABLE t AS
         SELECT i, i / 10::real AS b, (i + 1) / 10::real AS a FROM generate_series(0, 398) AS i"""
     of_row, of_rows = "SELECT array_agg({}t) ORDER BY i) FROM t", []
@@ -203,19 +195,19 @@ def test_a_row_is_read_by_its_columns(
     expected = model.predict([[(i + 1) / 10, i / 10] for i in range(399)], raw_score=True)
     assert of_rows[1] == expected.tolist()
     assert np.float32(of_rows[1]).tolist() == np.float32(np.ravel(of_rows[0])).tolist()
-    with pytest.raises(psycopg.errors.UndefinedColumn, match='"b" is not in'):
+    with pytest.raises(errors.UndefinedColumn, match='"b" is not in'):
         bare.execute("SELECT reals(s) FROM (SELECT 1 AS a) AS s")
 
 
 def test_absent_arguments_are_missing_values(
-    bare: psycopg.Connection, booster: xgb.Booster, rows: np.ndarray
+    bare: Connection, booster: xgb.Booster, rows: np.ndarray
 ) -> None:
     nothing = margins(booster, np.full((1, rows.shape[1]), np.nan, dtype=np.float32))[0]
     assert bare.execute("SELECT churn_margin(), churn_scan_margin()").fetchone() == (nothing,) * 2
 
 
 def test_planted_operators_are_not_found(
-    bare: psycopg.Connection, booster: xgb.Booster, rows: np.ndarray
+    bare: Connection, booster: xgb.Booster, rows: np.ndarray
 ) -> None:
     expected = [asked(bare, name) for name in ("churn", "churn_scan", "churn_class")]
     bare.execute("CREATE SCHEMA evil")
@@ -261,7 +253,7 @@ def test_functions_of_others_are_not_replaced(cluster: Cluster, script: str, own
         if owner == "other":
             connection.execute("COMMENT ON FUNCTION churn(int) IS 'gbtrees: prediction'")
         connection.execute(f"ALTER FUNCTION churn(int) OWNER TO {owner}")
-        with pytest.raises(psycopg.errors.DuplicateFunction, match="is not one of an export"):
+        with pytest.raises(errors.DuplicateFunction, match="is not one of an export"):
             connection.execute(script)
         connection.execute("ROLLBACK")
         assert connection.execute(
@@ -269,7 +261,7 @@ def test_functions_of_others_are_not_replaced(cluster: Cluster, script: str, own
         ).fetchone() == (1,)
 
 
-def test_a_role_needs_the_privilege_alone(bare: psycopg.Connection) -> None:
+def test_a_role_needs_the_privilege_alone(bare: Connection) -> None:
     if not bare.execute("SELECT 1 FROM pg_roles WHERE rolname = 'caller'").fetchone():
         bare.execute("CREATE ROLE caller")
     bare.execute("SET ROLE caller")
@@ -279,23 +271,20 @@ def test_a_role_needs_the_privilege_alone(bare: psycopg.Connection) -> None:
     bare.execute("RESET ROLE")
     bare.execute("REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA public FROM PUBLIC")
     bare.execute("SET ROLE caller")
-    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+    with pytest.raises(errors.InsufficientPrivilege):
         bare.execute("SELECT churn()")
     bare.execute("RESET ROLE")
 
 
-def test_a_dump_restores_the_functions(cluster: Cluster, bare: psycopg.Connection) -> None:
+def test_a_dump_restores_the_functions(cluster: Cluster, bare: Connection) -> None:
     expected = asked(bare, "churn_margin"), asked(bare, "churn_scan_margin")
-    dump = run(cluster, BARE, "pg_dump")
-    cluster.create_database("bare_restored", replace=True)
-    psql(cluster, "bare_restored", dump)
-    with cluster.connect("bare_restored") as restored:
-        found = asked(restored, "churn_margin"), asked(restored, "churn_scan_margin")
+    with cluster.connect(restored(cluster, BARE, "bare_restored")) as copy:
+        found = asked(copy, "churn_margin"), asked(copy, "churn_scan_margin")
     assert found == expected
 
 
 def test_a_version_takes_the_place_of_another(
-    cluster: Cluster, connection: psycopg.Connection, bare: psycopg.Connection, script: str
+    cluster: Cluster, connection: Connection, bare: Connection, script: str
 ) -> None:
     """Privileges stay where the arguments do; a version whose features are others has its own arguments."""
     rows = np.random.default_rng(5).normal(size=(50, 2)).astype(np.float32)
@@ -306,16 +295,16 @@ def test_a_version_takes_the_place_of_another(
     )
     second = connection.execute("SELECT export_model_sql('churn@2')").fetchone()[0]
     before = asked(bare, "churn_1_margin")
-    psql(cluster, BARE, second)
+    psql(cluster, BARE, stdin=second)
     assert asked(bare, "churn_1_margin") == before
     query = "SELECT churn_margin(a => 0.5, b => 0), churn_2_margin(0.5, 0)"
     expected = margins(other, np.array([[0.5, 0]], dtype=np.float32))[0]
     assert bare.execute(query).fetchone() == (expected, expected)
-    psql(cluster, BARE, script)
+    psql(cluster, BARE, stdin=script)
     assert asked(bare, "churn_margin") == before
     for reference in ("churn@1", "churn@2", "churn"):
         query = "SELECT export_model_sql(%s, drop => true)"
-        psql(cluster, BARE, connection.execute(query, (reference,)).fetchone()[0])
+        psql(cluster, BARE, stdin=connection.execute(query, (reference,)).fetchone()[0])
     assert bare.execute(
         "SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace"
     ).fetchone() == (0,)
@@ -325,15 +314,15 @@ def test_a_version_takes_the_place_of_another(
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ("'churn', function => ''", psycopg.errors.InvalidParameterValue),
-        ("'churn', function => repeat('n', 41)", psycopg.errors.InvalidParameterValue),
-        ("'churn', schema => NULL", psycopg.errors.NullValueNotAllowed),
-        ("'churn@9'", psycopg.errors.UndefinedObject),
-        ("'nosuch'", psycopg.errors.UndefinedObject),
+        ("'churn', function => ''", errors.InvalidParameterValue),
+        ("'churn', function => repeat('n', 41)", errors.InvalidParameterValue),
+        ("'churn', schema => NULL", errors.NullValueNotAllowed),
+        ("'churn@9'", errors.UndefinedObject),
+        ("'nosuch'", errors.UndefinedObject),
     ],
 )
 def test_bad_calls_are_errors(
-    connection: psycopg.Connection, script: str, arguments: str, error: type[Exception]
+    connection: Connection, script: str, arguments: str, error: type[Exception]
 ) -> None:
     with pytest.raises(error):
         connection.execute(f"SELECT export_model_sql({arguments})")

@@ -3,11 +3,10 @@
 The other server is another database of the same one, reached by its socket.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 
-import psycopg
 import pytest
+from psycopg import Connection
 
 from tools.cluster import Cluster
 from tools.cluster.server import installed
@@ -60,19 +59,19 @@ def tables(cluster: Cluster, dbname: str) -> None:
             )
 
 
-def plan(connection: psycopg.Connection, query: str) -> str:
+def plan(connection: Connection, query: str) -> str:
     lines = connection.execute("EXPLAIN (VERBOSE, COSTS OFF) " + query).fetchall()
     return "\n".join(line for (line,) in lines)
 
 
-def rows(connection: psycopg.Connection, query: str) -> list[tuple]:
+def rows(connection: Connection, query: str) -> list[tuple]:
     return connection.execute(query).fetchall()
 
 
 @pytest.mark.parametrize("table", ["houses", "parts"])
 @pytest.mark.parametrize("output", ["id, {}", "sum({})"])
 def test_rows_of_a_foreign_table_are_predicted_in_batches(
-    connection: psycopg.Connection, table: str, output: str
+    connection: Connection, table: str, output: str
 ) -> None:
     selected = output.format(CALL.format("h"))
     query = f"SELECT {selected} FROM {{}} AS h WHERE area > 20 ORDER BY 1"
@@ -82,7 +81,7 @@ def test_rows_of_a_foreign_table_are_predicted_in_batches(
     assert rows(connection, query.format(table)) == rows(connection, query.format("local_houses"))
 
 
-def test_partitions_that_are_asked_at_once_stay_so(connection: psycopg.Connection) -> None:
+def test_partitions_that_are_asked_at_once_stay_so(connection: Connection) -> None:
     """A batch on top of one would have it wait for the other."""
     connection.execute("ALTER SERVER other OPTIONS (ADD async_capable 'true')")
     query = f"SELECT id, {CALL.format('h')} FROM parts AS h"
@@ -93,7 +92,7 @@ def test_partitions_that_are_asked_at_once_stay_so(connection: psycopg.Connectio
     connection.execute("ALTER SERVER other OPTIONS (DROP async_capable)")
 
 
-def test_changed_rows(connection: psycopg.Connection) -> None:
+def test_changed_rows(connection: Connection) -> None:
     """An UPDATE writes its local predictions to the other server."""
     with connection.transaction(force_rollback=True):
         connection.execute(f"UPDATE houses AS h SET age = {CALL.format('h')} WHERE id <= 500")
@@ -104,10 +103,7 @@ def test_changed_rows(connection: psycopg.Connection) -> None:
         assert rows(connection, differing) == [(0,)]
 
 
-def test_the_other_server_predicts_through_a_view(
-    connect: Callable[..., psycopg.Connection],
-) -> None:
-    connection = connect()
+def test_the_other_server_predicts_through_a_view(connection: Connection) -> None:
     shown = plan(connection, "SELECT sum(score), count(*) FROM scored WHERE id > 100")
     assert "Remote SQL: SELECT sum(score), count(*) FROM public.scored" in shown
     assert rows(connection, "SELECT * FROM scored ORDER BY id") == rows(

@@ -1,9 +1,10 @@
 """feature_importance is equal to Booster.get_score, and NULL if a file does not have it."""
 
 import numpy as np
-import psycopg
 import pytest
+from psycopg import Connection
 
+from tests.connections import Notice
 from tests.extension.e2e import golden
 from tests.extension.e2e.datasets import load
 from tests.extension.e2e.reference import model_bytes, train
@@ -24,7 +25,7 @@ from tests.extension.e2e.reference import model_bytes, train
     ],
     ids=["logistic", "softprob", "pruned", "dart", "vectors"],
 )
-def test_importance(connection: psycopg.Connection, name: str, params: dict, kind: str) -> None:
+def test_importance(connection: Connection, name: str, params: dict, kind: str) -> None:
     dataset = load(name)
     booster = train(dataset, params)
     connection.execute("SELECT load_model('m', %s)", (model_bytes(booster),))
@@ -46,19 +47,14 @@ def test_importance(connection: psycopg.Connection, name: str, params: dict, kin
     ],
 )
 def test_missing_importances_are_null_with_a_notice(
-    connection: psycopg.Connection, file: str, kinds: list[str]
+    connection: Connection, notices: list[Notice], file: str, kinds: list[str]
 ) -> None:
     content = golden.file(golden.names(file)[-1])
     connection.execute("SELECT load_model('m', %s)", (content,))
-    notices: list[tuple] = []
-    connection.add_notice_handler(
-        lambda said: notices.append((said.severity, said.message_primary, said.message_hint))
-    )
     features = len(connection.execute("SELECT model_features('m')").fetchall())
     for kind in ("weight", "gain", "cover", "total_gain", "total_cover"):
-        found = connection.execute(
-            "SELECT importance FROM feature_importance('m', %s)", (kind,)
-        ).fetchall()
+        query = "SELECT importance FROM feature_importance('m', %s)"
+        found = connection.execute(query, (kind,)).fetchall()
         assert len(found) == features
         if kind in kinds:
             assert not notices
@@ -68,6 +64,7 @@ def test_missing_importances_are_null_with_a_notice(
             missing = "covers" if "cover" in kind else "gains"
             allowed = " or ".join(f"'{name}'" for name in kinds)
             message = f'the file of model "m" has no {missing}'
-            assert notices == [("NOTICE", message, f"Pass importance_type => {allowed}.")]
+            hint = f"Pass importance_type => {allowed}."
+            assert notices == [Notice("NOTICE", message, None, hint)]
             assert {importance for (importance,) in found} == {None}
         notices.clear()

@@ -3,10 +3,9 @@
 from collections.abc import Callable
 
 import numpy as np
-import psycopg
 import pytest
 import xgboost as xgb
-from psycopg import errors
+from psycopg import Connection, errors
 
 import catboost
 import lightgbm as lgb
@@ -45,7 +44,7 @@ MAKERS = {
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
-def test_other_quantiles(connection: psycopg.Connection, make: Callable[[float], bytes]) -> None:
+def test_other_quantiles(connection: Connection, make: Callable[[float], bytes]) -> None:
     load = "SELECT load_model('m', %s)"
     for _ in range(2):
         connection.execute(load, (make(0.5),))
@@ -55,7 +54,7 @@ def test_other_quantiles(connection: psycopg.Connection, make: Callable[[float],
     connection.execute("SELECT load_model('m', %s, allow_change => true)", (make(0.9),))
 
 
-def test_the_same_quantile_of_another_library(connection: psycopg.Connection) -> None:
+def test_the_same_quantile_of_another_library(connection: Connection) -> None:
     names = "feature_names => '{a,b}'"
     for make in (of_xgboost, of_lightgbm, of_catboost):
         connection.execute(f"SELECT load_model('m', %s, {names})", (make(0.25),))

@@ -8,26 +8,18 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
-import psycopg
 import pytest
-from psycopg import errors
+from psycopg import Connection, errors
 from sklearn import metrics
 
 from tests.connections import in_parallel, plan_of
+from tests.extension.e2e.scores import NUMBERS
 from tools.cluster import Cluster
 
 ROWS = 30_000
 TOLERANCE = 1e-9
 
 Score = Callable[..., float]
-
-NUMBERS: dict[str, Score] = {
-    "rmse": metrics.root_mean_squared_error,
-    "mse": metrics.mean_squared_error,
-    "mae": metrics.mean_absolute_error,
-    "mape": metrics.mean_absolute_percentage_error,
-    "r2": metrics.r2_score,
-}
 TWO_CLASSES: dict[str, Score] = {
     "logloss": metrics.log_loss,
     "brier": metrics.brier_score_loss,
@@ -95,7 +87,7 @@ def weighted(call: str) -> str:
 @pytest.mark.parametrize("work_mem", ["4MB", "64kB"])
 @pytest.mark.parametrize("name", CALLS)
 def test_metrics_are_those_of_scikit_learn(
-    connection: psycopg.Connection, columns: dict[str, np.ndarray], name: str, work_mem: str
+    connection: Connection, columns: dict[str, np.ndarray], name: str, work_mem: str
 ) -> None:
     call, truth, given, score = CALLS[name]
     connection.execute(f"SET work_mem = '{work_mem}'")
@@ -120,7 +112,7 @@ def test_metrics_are_those_of_scikit_learn(
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_rows_with_a_null_do_not_count(connection: psycopg.Connection, name: str) -> None:
+def test_rows_with_a_null_do_not_count(connection: Connection, name: str) -> None:
     call = CALLS[name][0]
     some = f"SELECT {call} FILTER (WHERE part < 3), {weighted(call)} FILTER (WHERE part < 3) FROM t"
     arguments = call[call.index("(") + 1 : -1].split(", ")
@@ -143,7 +135,7 @@ def test_rows_with_a_null_do_not_count(connection: psycopg.Connection, name: str
 @pytest.mark.parametrize(
     "name", [*NUMBERS, "logloss of numbers", "brier of booleans", "accuracy of numbers"]
 )
-def test_workers_add_up_their_sums(connection: psycopg.Connection, name: str) -> None:
+def test_workers_add_up_their_sums(connection: Connection, name: str) -> None:
     call = CALLS[name][0]
     alone = connection.execute(f"SELECT {call} FROM t").fetchone()
     in_parallel(connection)
@@ -155,7 +147,7 @@ def test_workers_add_up_their_sums(connection: psycopg.Connection, name: str) ->
     assert found == pytest.approx(alone, rel=1e-11)
 
 
-def test_metrics_with_the_same_arguments_share_a_state(connection: psycopg.Connection) -> None:
+def test_metrics_with_the_same_arguments_share_a_state(connection: Connection) -> None:
     """Both are computed from one state, in either order, and once more in a later execution."""
     both = connection.execute("SELECT auc(s, c), aucpr(s, c) FROM t").fetchone()
     turned = connection.execute("SELECT aucpr(s, c), auc(s, c) FROM t").fetchone()
@@ -191,26 +183,26 @@ def test_metrics_with_the_same_arguments_share_a_state(connection: psycopg.Conne
     ],
 )  # fmt: skip
 def test_what_scikit_learn_refuses_is_an_error(
-    connection: psycopg.Connection, query: str, message: str
+    connection: Connection, query: str, message: str
 ) -> None:
     with pytest.raises(errors.DataException, match=message) as raised:
         connection.execute(f"SELECT {query}")
     assert raised.value.sqlstate == "22000"
 
 
-def test_classes_without_an_equality_are_refused(connection: psycopg.Connection) -> None:
+def test_classes_without_an_equality_are_refused(connection: Connection) -> None:
     with pytest.raises(errors.UndefinedFunction, match="equality operator"):
         connection.execute("SELECT accuracy('(1,1)'::point, '(1,1)'::point)")
 
 
-def test_one_class_alone_has_no_area(connection: psycopg.Connection) -> None:
+def test_one_class_alone_has_no_area(connection: Connection) -> None:
     query = "SELECT auc(s, c), aucpr(s, c), auc(s, c, 0), rmse(s, c, 0), auc(s, c, w) FROM t WHERE c = 0"
     assert connection.execute(query).fetchone() == (None,) * 5
     query = "SELECT auc(s, c), aucpr(s, c) FROM t WHERE c = 1"
     assert connection.execute(query).fetchone() == (None, 1.0)
 
 
-def test_areas_are_no_window_functions_and_means_are(connection: psycopg.Connection) -> None:
+def test_areas_are_no_window_functions_and_means_are(connection: Connection) -> None:
     with pytest.raises(errors.FeatureNotSupported, match="window function"):
         connection.execute("SELECT auc(s, c) OVER () FROM t")
     query = """SELECT rmse(p, y) OVER (ORDER BY part), part FROM t ORDER BY part DESC LIMIT 1"""
@@ -218,7 +210,7 @@ def test_areas_are_no_window_functions_and_means_are(connection: psycopg.Connect
     assert last == pytest.approx(connection.execute("SELECT rmse(p, y) FROM t").fetchone()[0])
 
 
-def test_an_error_leaves_no_file_and_no_harm(connection: psycopg.Connection) -> None:
+def test_an_error_leaves_no_file_and_no_harm(connection: Connection) -> None:
     """The aggregate has written a temporary file when the statement, or a part of it, fails."""
     connection.execute("SET work_mem = '64kB'")
     failing = "SELECT auc(d, c, w), 1 / min(CASE WHEN p > 1e9 THEN 1 ELSE 0 END) FROM t"
@@ -245,7 +237,7 @@ def test_an_error_leaves_no_file_and_no_harm(connection: psycopg.Connection) -> 
     assert connection.execute("SELECT auc(d, c) FROM t").fetchone()[0] > 0.5
 
 
-def test_the_functions_of_an_aggregate_are_nobody_elses(connection: psycopg.Connection) -> None:
+def test_the_functions_of_an_aggregate_are_nobody_elses(connection: Connection) -> None:
     for call in (
         "error_add('{0,0,0,0,0,0,0}', 1, 1)", "rmse('{1,1,1,1,1,1,1}')", "first_mean('{1,1,1}')",
         "mean_combine('{1,1,1}', '{1,1,1}')", "error_combine('{0}', '{0}')", "class_add('{0,0,0}', 1, 1)",

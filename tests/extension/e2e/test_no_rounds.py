@@ -1,9 +1,9 @@
 """A model before its first round predicts as its library does."""
 
 import numpy as np
-import psycopg
 import pytest
 import xgboost as xgb
+from psycopg import Connection
 
 import lightgbm as lgb
 from tests.extension.e2e.reference import assert_near, assert_same_bits, floats, model_bytes
@@ -38,7 +38,7 @@ LIGHTGBM = [
 ]
 
 
-def found(connection: psycopg.Connection, function: str) -> np.ndarray:
+def found(connection: Connection, function: str) -> np.ndarray:
     queries = [f"SELECT {function}('m', ARRAY[%s, %s]::real[])" for _ in ROWS]
     rows = [[None if np.isnan(value) else value for value in row] for row in ROWS.tolist()]
     answers = [connection.execute(*one).fetchone()[0] for one in zip(queries, rows, strict=True)]
@@ -49,7 +49,7 @@ def found(connection: psycopg.Connection, function: str) -> np.ndarray:
 @pytest.mark.parametrize("base_score", [None, 0.3])
 @pytest.mark.parametrize("params", XGBOOST, ids=lambda params: params["objective"])
 def test_xgboost(
-    connection: psycopg.Connection, params: dict, base_score: float | None, booster: str
+    connection: Connection, params: dict, base_score: float | None, booster: str
 ) -> None:
     kind = params["objective"].partition(":")[0]
     data = xgb.DMatrix(ROWS, LABELS.get(kind, [0.25, 0.75]))
@@ -66,7 +66,7 @@ def test_xgboost(
 
 
 @pytest.mark.parametrize("params", LIGHTGBM, ids=lambda params: params["objective"])
-def test_lightgbm(connection: psycopg.Connection, params: dict) -> None:
+def test_lightgbm(connection: Connection, params: dict) -> None:
     data = lgb.Dataset(np.arange(40.0).reshape(20, 2), np.arange(20) % 2)
     booster = lgb.Booster(params | {"verbosity": -1}, data)
     connection.execute("SELECT load_model('m', %s)", (booster.model_to_string().encode(),))

@@ -9,13 +9,14 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
-import psycopg
 import pytest
 import xgboost as xgb
+from psycopg import Connection
 
 import catboost
 import lightgbm as lgb
@@ -58,6 +59,23 @@ def doubles() -> np.ndarray:
     points = np.concatenate([wide, middles, decimals, [1e300, -1e300, 5e-324, 0.25]])
     beside = [points, np.nextafter(points, np.inf), np.nextafter(points, -np.inf)]
     return np.unique(np.concatenate(beside))
+
+
+def beside_middles() -> list[str]:
+    """Decimals of few digits and of more than a double has, around the middles between two reals.
+
+    None beyond 2^53, where JSON does not tell a numeric from a bigint, which is no double.
+    """
+    found = ["-3.218238949775696", "16777217.00000000001", "0.1000000000000000055"]
+    wide = reals().astype(np.float64)
+    wide = wide[abs(wide) < 2**53]
+    with localcontext(Context(prec=120)):
+        for middle in map(Decimal, ((wide[1:] + wide[:-1]) / 2).tolist()):
+            for digits in (7, 9, 15, 17, 25):
+                step = Decimal(1).scaleb(middle.adjusted() - digits + 1)
+                rounded = middle.quantize(step)
+                found += [str(number) for number in (rounded - step, rounded, rounded + step)]
+    return found
 
 
 def frame(values: np.ndarray) -> pd.DataFrame:
@@ -152,12 +170,11 @@ def values_of(type_name: str, model: Model) -> list[str]:
     most = np.inf if model.infinite else float(np.finfo(np.float32).max)
     texts = [repr(value) for value in doubles().tolist() if abs(value) <= most]
     if type_name == "numeric":
-        # Of more digits than a double has.
-        return [*texts, "-3.218238949775696", "16777217.00000000001", "0.1000000000000000055"]
+        return texts + beside_middles()
     return texts + (["inf", "-inf"] if model.infinite else [])
 
 
-def store(connection: psycopg.Connection, type_name: str, texts: list[str]) -> list:
+def store(connection: Connection, type_name: str, texts: list[str]) -> list:
     """Makes the table `t`; returns what a client reads of it."""
     connection.execute(f"CREATE TEMP TABLE t (id int, x {type_name})")
     with connection.cursor().copy("COPY t FROM STDIN") as copy:
@@ -167,7 +184,7 @@ def store(connection: psycopg.Connection, type_name: str, texts: list[str]) -> l
 
 
 @pytest.mark.parametrize("type_name", TYPES)
-def test_every_form_and_type(connection: psycopg.Connection, model: Model, type_name: str) -> None:
+def test_every_form_and_type(connection: Connection, model: Model, type_name: str) -> None:
     read = store(connection, type_name, values_of(type_name, model))
     values = np.array([TYPES[type_name](value) for value in read])
     with np.errstate(over="ignore"):
@@ -184,7 +201,7 @@ def test_every_form_and_type(connection: psycopg.Connection, model: Model, type_
 
 @pytest.mark.parametrize("type_name", [name for name in TYPES if name != "boolean"])
 def test_rows_of_an_array_are_as_each_for_itself(
-    connection: psycopg.Connection, model: Model, type_name: str
+    connection: Connection, model: Model, type_name: str
 ) -> None:
     """With NULL among them, and without, where reals are read in place."""
     store(connection, type_name, values_of(type_name, model))
@@ -200,7 +217,7 @@ def test_rows_of_an_array_are_as_each_for_itself(
 
 
 def test_a_model_of_float32_data_takes_reals_for_themselves(
-    connection: psycopg.Connection, model: Model
+    connection: Connection, model: Model
 ) -> None:
     """In the forms that have a real; JSON has its digits alone."""
     store(connection, "real", values_of("real", model))
@@ -236,7 +253,7 @@ def seconds(text: str, is_date: bool) -> float:
 @pytest.mark.parametrize("type_name", ["date", "timestamp", "timestamptz"])
 @pytest.mark.parametrize("value_type", ["float32", "float64"])
 def test_times_are_one_number_in_every_form(
-    connection: psycopg.Connection, type_name: str, value_type: str
+    connection: Connection, type_name: str, value_type: str
 ) -> None:
     values = np.array([seconds(text, type_name == "date") for text in TIMES])
     points = np.unique(np.concatenate([values, np.nextafter(values, -np.inf)]))

@@ -1,9 +1,9 @@
 """predict_proba is equal to that of each library's scikit-learn wrapper, by the labels of the classes."""
 
 import numpy as np
-import psycopg
 import pytest
 import xgboost as xgb
+from psycopg import Connection
 
 import lightgbm as lgb
 import pgboost
@@ -21,7 +21,7 @@ WRAPPERS = {
 
 @pytest.mark.parametrize("name", ["breast_cancer", "wine"])
 @pytest.mark.parametrize("library", WRAPPERS)
-def test_as_the_wrapper(connection: psycopg.Connection, library: str, name: str) -> None:
+def test_as_the_wrapper(connection: Connection, library: str, name: str) -> None:
     dataset = load(name)
     target = dataset.target.astype(int)
     model = WRAPPERS[library]().fit(dataset.features, target)

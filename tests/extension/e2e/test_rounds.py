@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import numpy as np
-import psycopg
 import pytest
 import xgboost as xgb
-from psycopg import errors
+from psycopg import Connection
 
 import catboost
+from tests.connections import Notice
 from tests.extension.e2e.datasets import Dataset, load
 from tests.extension.e2e.reference import assert_same_bits, floats, model_bytes
 
@@ -45,15 +45,13 @@ def expected(booster: xgb.Booster, dataset: Dataset, rounds: int, **how: bool) -
     return found.reshape(len(dataset.features), -1)
 
 
-def found(connection: psycopg.Connection, dataset: Dataset, function: str, model: str) -> list:
+def found(connection: Connection, dataset: Dataset, function: str, model: str) -> list:
     query = f"SELECT {function}(%s, t) FROM {dataset.name} AS t ORDER BY id"
     return [answer for (answer,) in connection.execute(query, (model,))]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_first_rounds_are_those_of_iteration_range(
-    connection: psycopg.Connection, kind: str
-) -> None:
+def test_the_first_rounds_are_those_of_iteration_range(connection: Connection, kind: str) -> None:
     dataset, booster = trained(kind)
     dataset.store(connection)
     content = model_bytes(booster)
@@ -75,7 +73,7 @@ def test_the_first_rounds_are_those_of_iteration_range(
 
 
 @pytest.fixture
-def stopped(connection: psycopg.Connection) -> xgb.XGBRegressor:
+def stopped(connection: Connection) -> xgb.XGBRegressor:
     """A regressor that stopped early; its table is `diabetes`."""
     dataset = load("diabetes")
     dataset.store(connection)
@@ -91,13 +89,9 @@ def stopped(connection: psycopg.Connection) -> xgb.XGBRegressor:
 
 
 def test_the_best_rounds_are_those_of_the_wrapper(
-    connection: psycopg.Connection, stopped: xgb.XGBRegressor
+    connection: Connection, notices: list[Notice], stopped: xgb.XGBRegressor
 ) -> None:
     content = model_bytes(stopped.get_booster())
-    notices: list[tuple] = []
-    connection.add_notice_handler(
-        lambda said: notices.append((said.severity, said.message_primary, said.message_hint))
-    )
     connection.execute("SELECT load_model('m', %s, best_iteration => true)", (content,))
     assert not notices
     dataset = load("diabetes")
@@ -105,11 +99,11 @@ def test_the_best_rounds_are_those_of_the_wrapper(
     assert_same_bits(floats(found(connection, dataset, "predict", "m")), wrapped)
 
     connection.execute("SELECT load_model('m', %s)", (content,))
-    ((severity, message, hint),) = notices
+    (notice,) = notices
     best = stopped.best_iteration + 1
-    assert severity == "WARNING"
-    assert message.startswith(f"early stopping found the first {best} of ")
-    assert "best_iteration => true" in hint
+    assert notice.severity == "WARNING"
+    assert notice.message.startswith(f"early stopping found the first {best} of ")
+    assert "best_iteration => true" in notice.hint
     whole = stopped.get_booster().predict(
         xgb.DMatrix(dataset.features, feature_names=dataset.names), iteration_range=(0, 0)
     )
@@ -128,7 +122,7 @@ def test_the_best_rounds_are_those_of_the_wrapper(
 
 @pytest.mark.parametrize("file_format", ["cbm", "json"])
 def test_catboost_says_its_best_rounds_and_uses_all(
-    connection: psycopg.Connection, tmp_path: Path, file_format: str
+    connection: Connection, notices: list[Notice], tmp_path: Path, file_format: str
 ) -> None:
     """As CatBoost's predict does, since its training decides which rounds a file has."""
     dataset = load("diabetes")
@@ -145,12 +139,10 @@ def test_catboost_says_its_best_rounds_and_uses_all(
     assert best < model.tree_count_
     model.save_model(str(tmp_path / "model"), format=file_format)
     content = (tmp_path / "model").read_bytes()
-    said: list[str] = []
-    connection.add_notice_handler(lambda notice: said.append(notice.message_primary))
     connection.execute("SELECT drop_model(name) FROM pgboost_models WHERE name = 'm' AND deployed")
     connection.execute("SELECT load_model('m', %s)", (content,))
     connection.execute("SELECT load_model('m', %s, best_iteration => true)", (content,))
-    assert said == []
+    assert notices == []
     kept = "SELECT used_rounds, best_rounds FROM pgboost_models WHERE name = 'm' ORDER BY version"
     assert connection.execute(kept).fetchall() == [(300, best), (best, best)]
     columns = [f"t.{name}" for name in dataset.names]
@@ -159,23 +151,3 @@ def test_catboost_says_its_best_rounds_and_uses_all(
         found = floats([value for (value,) in connection.execute(query, (f"m@{version}",))])
         wanted = model.predict(dataset.features, ntree_end=end).astype(np.float32)
         assert_same_bits(found, wanted)
-
-
-def test_rounds_that_are_not_there_are_refused(connection: psycopg.Connection) -> None:
-    _, booster = trained("one output")
-    for rounds in (0, -1, ROUNDS + 1):
-        with pytest.raises(
-            errors.InvalidParameterValue, match=f"rounds cannot be {max(rounds, 0)}"
-        ):
-            connection.execute(
-                "SELECT load_model('m', %s, rounds => %s)", (model_bytes(booster), rounds)
-            )
-    with pytest.raises(errors.InvalidParameterValue, match="no best_iteration"):
-        connection.execute(
-            "SELECT load_model('m', %s, best_iteration => true)", (model_bytes(booster),)
-        )
-    with pytest.raises(errors.InvalidParameterValue, match="together"):
-        connection.execute(
-            "SELECT load_model('m', %s, rounds => 2, best_iteration => true)",
-            (model_bytes(booster),),
-        )

@@ -5,10 +5,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-import psycopg
 import pytest
 import xgboost as xgb
-from psycopg import errors
+from psycopg import Connection, errors
 
 import lightgbm as lgb
 from tests.connections import Connect
@@ -68,7 +67,7 @@ MODELS: dict[str, Callable[[], bytes]] = {
 }
 
 
-def load(connection: psycopg.Connection, library: str, name: str = "m") -> None:
+def load(connection: Connection, library: str, name: str = "m") -> None:
     connection.execute("SELECT load_model(%s, %s)", (name, MODELS[library]()))
 
 
@@ -77,7 +76,7 @@ def load(connection: psycopg.Connection, library: str, name: str = "m") -> None:
 @pytest.mark.parametrize("setting", ["error", "missing"])
 @pytest.mark.parametrize("policy", [None, "error", "missing", "library"])
 def test_the_policy_of_a_model_comes_before_the_setting(
-    connection: psycopg.Connection, library: str, form: str, setting: str, policy: str | None
+    connection: Connection, library: str, form: str, setting: str, policy: str | None
 ) -> None:
     load(connection, library)
     connection.execute("SELECT set_unknown_category('m', %s)", (policy,))
@@ -115,7 +114,7 @@ def test_an_open_session_follows_the_policy_and_a_rollback(connect: Connect) -> 
     owner.execute("SELECT drop_model('renamed')")
 
 
-def test_model_info_shows_the_policy_of_all_versions(connection: psycopg.Connection) -> None:
+def test_model_info_shows_the_policy_of_all_versions(connection: Connection) -> None:
     load(connection, "xgboost")
     shown = "SELECT model_info('m@2') -> 'unknown_category', model_info('m') -> 'unknown_category'"
     load(connection, "xgboost")
@@ -135,14 +134,14 @@ def test_model_info_shows_the_policy_of_all_versions(connection: psycopg.Connect
     ],
 )
 def test_other_policies_and_models_are_errors(
-    connection: psycopg.Connection, call: str, error: type[Exception]
+    connection: Connection, call: str, error: type[Exception]
 ) -> None:
     load(connection, "xgboost")
     with pytest.raises(error):
         connection.execute(f"SELECT {call}")
 
 
-def test_a_pinned_prediction_has_no_policy(connection: psycopg.Connection) -> None:
+def test_a_pinned_prediction_has_no_policy(connection: Connection) -> None:
     load(connection, "xgboost", "pinned")
     connection.execute("SELECT pin_model('pinned@1'), set_unknown_category('pinned', 'missing')")
     with pytest.raises(errors.InvalidTextRepresentation, match="pink"):
@@ -150,9 +149,7 @@ def test_a_pinned_prediction_has_no_policy(connection: psycopg.Connection) -> No
     connection.execute("SELECT unpin_model('pinned@1')")
 
 
-def test_evaluations_and_exported_functions_follow_the_policy(
-    connection: psycopg.Connection,
-) -> None:
+def test_evaluations_and_exported_functions_follow_the_policy(connection: Connection) -> None:
     load(connection, "lightgbm")
     source = "SELECT ''pink'' AS colour, 1 AS size, 2 AS y"
     calls = [
@@ -172,7 +169,7 @@ def test_evaluations_and_exported_functions_follow_the_policy(
     assert connection.execute(script).fetchone() == (exported,) != (without,)
 
 
-def counted(connection: psycopg.Connection, query: str) -> tuple[int, ...]:
+def counted(connection: Connection, query: str) -> tuple[int, ...]:
     """Rows, those with a missing value and those with an unknown category, that a statement counts."""
     connection.execute("SELECT pg_stat_pgboost_reset()")
     connection.execute(query)
@@ -190,7 +187,7 @@ MANY = f"(SELECT v.* FROM {VALUES}, generate_series(1, 100)) AS v"
 @pytest.mark.parametrize("library", MODELS)
 @pytest.mark.parametrize("features", ["colour, size::float8", "v", "to_jsonb(v)"])
 def test_rows_with_unknown_categories_are_counted(
-    connection: psycopg.Connection, library: str, features: str
+    connection: Connection, library: str, features: str
 ) -> None:
     load(connection, library)
     connection.execute("SET pgboost.track_predictions = on")
@@ -201,9 +198,7 @@ def test_rows_with_unknown_categories_are_counted(
     assert counted(connection, many) == (600, 500, 200)
 
 
-def test_categories_with_a_code_for_unknown_ones_are_counted(
-    connection: psycopg.Connection,
-) -> None:
+def test_categories_with_a_code_for_unknown_ones_are_counted(connection: Connection) -> None:
     connection.execute("SELECT load_model('m', %s)", (encoded(),))
     connection.execute("SET pgboost.track_predictions = on")
     query = f"SELECT sum(predict('m', colour, size::float8)) FROM {MANY}"
@@ -212,9 +207,7 @@ def test_categories_with_a_code_for_unknown_ones_are_counted(
     assert counted(connection, query) == (1, 0, 1)
 
 
-def test_no_row_is_counted_for_numbers_that_are_no_categories(
-    connection: psycopg.Connection,
-) -> None:
+def test_no_row_is_counted_for_numbers_that_are_no_categories(connection: Connection) -> None:
     data = xgb.DMatrix(np.ones((4, 2)), label=np.arange(4), feature_names=["colour", "size"])
     booster = xgb.train({"nthread": 1}, data, 1)
     connection.execute("SELECT load_model('m', %s)", (model_bytes(booster),))

@@ -10,7 +10,7 @@ import pandas as pd
 import catboost
 from catboost import CatBoost, Pool
 from tests.extension.formats.frame import KINDS, ROWS, numbers, rows_of, score_of_numbers
-from tests.extension.formats.model import Model
+from tests.extension.formats.model import LEAVES, Model, Predictions
 
 NAME = f"CatBoost {catboost.__version__}"
 COLOURS = ["red", "green", "", "O'Hare", "bl\u00fc", "NULL", "\u65e5\u672c", "x" * 70]
@@ -52,6 +52,8 @@ STATISTICS = {
         "MultiClass": {"loss_function": "MultiClass", "max_ctr_complexity": 2},
     }.items()
 }
+TESTED = MODELS | STATISTICS
+ARGUMENTS = ""
 PROBABILITIES = ("Logloss", "CrossEntropy", "MultiClass", "MultiClassOneVsAll")
 
 
@@ -126,12 +128,28 @@ def file_of(model: CatBoost, file_format: str) -> bytes:
         return path.read_bytes()
 
 
+def files(model: CatBoost) -> list[bytes]:
+    """The model file in both formats."""
+    return [file_of(model, file_format) for file_format in ("json", "cbm")]
+
+
+def predictions(model: CatBoost, frame: pd.DataFrame, params: dict) -> Predictions:
+    """CatBoost's predictions."""
+    loss = params["loss_function"].split(":")[0]
+    pool = Pool(frame, cat_features=CATEGORICAL)
+    leaves = model.calc_leaf_indexes(Pool(frame.head(LEAVES), cat_features=CATEGORICAL))
+    classes = None
+    if loss in PROBABILITIES and loss != "CrossEntropy":
+        classes = np.ravel(model.predict(pool, prediction_type="Class")).tolist()
+    return Predictions(*answers(model, frame, loss), leaves.tolist(), classes)
+
+
 def models() -> Iterator[Model]:
     """Every model in both formats, and CatBoost's predictions for all rows."""
     frame = make_frame()
     label = make_label(frame)
     rows = rows_of(frame)
-    for number, (name, params) in enumerate({**MODELS, **STATISTICS}.items()):
+    for number, (name, params) in enumerate(TESTED.items()):
         model = train(frame, label, params)
         file_format = ("cbm", "json")[number % 2]
         margins, predicted = answers(model, frame, params["loss_function"].split(":")[0])

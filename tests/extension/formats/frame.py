@@ -39,16 +39,14 @@ def score_of_numbers(frame: pd.DataFrame) -> np.ndarray:
     return score + np.nan_to_num(frame["whole"]) / 2**30 + np.nan_to_num(frame["large"]) / 2**53
 
 
-def values(row: tuple) -> list:
-    """A row as SQL has it."""
-    whole = {"small", "whole", "large", "size"}
-    given = (None if pd.isna(value) else value for value in row)
-    return [
-        int(value) if name in whole and value is not None else value
-        for name, value in zip(KINDS, given, strict=True)
-    ]
+def rows_of(frame: pd.DataFrame, kinds: dict[str, str] = KINDS) -> list[list]:
+    """The rows as SQL has them: integers for whole numbers, None for missing values."""
+    whole = [kind in ("int2", "int4", "int8") for kind in kinds.values()]
 
+    def value(given: object, is_whole: bool) -> object:
+        if pd.isna(given):
+            return None
+        return int(given) if is_whole else given
 
-def rows_of(frame: pd.DataFrame) -> list[list]:
-    """All rows as SQL has them."""
-    return [values(row) for row in frame.itertuples(index=False)]
+    rows = frame.itertuples(index=False)
+    return [[value(*pair) for pair in zip(row, whole, strict=True)] for row in rows]

@@ -7,7 +7,7 @@ import pandas as pd
 
 import lightgbm as lgb
 from tests.extension.formats.frame import KINDS, ROWS, numbers, rows_of, score_of_numbers
-from tests.extension.formats.model import Model
+from tests.extension.formats.model import LEAVES, Model, Predictions
 
 NAME = f"LightGBM {lgb.__version__}"
 COLOURS = ["red", "green", "", "O'Hare", "bl\u00fc", "NULL", "\u65e5\u672c"]
@@ -36,6 +36,9 @@ MODELS = {
     "forest": {"objective": "regression", **FOREST},
     "forest_of_classes": {"objective": "multiclass", "num_class": 3, **FOREST},
 }
+TESTED = MODELS
+# The frame has columns of float32, which LightGBM widens.
+ARGUMENTS = ", real_input => 'float32'"
 
 
 def make_frame() -> pd.DataFrame:
@@ -85,6 +88,22 @@ def train(frame: pd.DataFrame, label: np.ndarray, params: dict) -> lgb.Booster:
     return lgb.train({**fixed, **params}, data, 12)
 
 
+def files(model: lgb.Booster) -> list[bytes]:
+    """The model file."""
+    return [model.model_to_string().encode()]
+
+
+def predictions(model: lgb.Booster, frame: pd.DataFrame, params: dict) -> Predictions:
+    """LightGBM's predictions."""
+    values = model.predict(frame)
+    leaves = model.predict(frame.head(LEAVES), pred_leaf=True).reshape(LEAVES, -1).astype(int)
+    classes = None
+    if params["objective"] in ("binary", "multiclass", "multiclassova"):
+        numbers = values > 0.5 if values.ndim == 1 else values.argmax(axis=1)
+        classes = [str(number) for number in numbers.astype(int)]
+    return Predictions(model.predict(frame, raw_score=True), values, leaves.tolist(), classes)
+
+
 def models() -> Iterator[Model]:
     """Every model, and LightGBM's predictions for all rows."""
     frame = make_frame()
@@ -92,6 +111,6 @@ def models() -> Iterator[Model]:
     rows = rows_of(frame)
     for name, params in MODELS.items():
         booster = train(frame, label, params)
-        file = booster.model_to_string().encode()
+        (file,) = files(booster)
         raw, predicted = booster.predict(frame, raw_score=True), booster.predict(frame)
         yield Model(name, file, KINDS, rows, raw, predicted)

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+# Rows of which the tests compare leaves.
+LEAVES = 500
+
 
 @dataclass(frozen=True)
 class Model:
@@ -18,4 +21,14 @@ class Model:
     rows: list[list]
     margins: np.ndarray | None
     values: np.ndarray
+    classes: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """A library's predictions: leaves of the first LEAVES rows, and classes where the model has some."""
+
+    margins: np.ndarray
+    values: np.ndarray
+    leaves: list[list[int]]
     classes: list[str] | None = None

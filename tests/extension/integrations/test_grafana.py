@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 import yaml
 from grafana_foundation_sdk.cog import plugins
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
+from psycopg import Connection
 
 from tests.extension.batch.tables import create
 from tools.cluster.server import Cluster
@@ -26,7 +26,7 @@ VARIABLES = {"drift_model": "'price'", "drift_source": "'homes'"}
 
 
 @pytest.fixture(scope="module")
-def monitor(cluster: Cluster, dbname: str) -> Iterator[psycopg.Connection]:
+def monitor(cluster: Cluster, dbname: str) -> Iterator[Connection]:
     """A connection of a role that may monitor, read the tables and predict; predictions were counted."""
     with cluster.connect(dbname) as connection:
         create(connection)
@@ -81,9 +81,7 @@ def test_its_series_are_those_that_are_exported() -> None:
 
 
 @pytest.mark.parametrize("sql", [target["rawSql"] for target in TARGETS if "rawSql" in target])
-def test_its_tables_are_of_rows_that_a_monitor_may_see(
-    monitor: psycopg.Connection, sql: str
-) -> None:
+def test_its_tables_are_of_rows_that_a_monitor_may_see(monitor: Connection, sql: str) -> None:
     for name, value in VARIABLES.items():
         sql = sql.replace(f"${{{name}:sqlstring}}", value)
     assert "$" not in sql
@@ -92,9 +90,7 @@ def test_its_tables_are_of_rows_that_a_monitor_may_see(
 
 
 @pytest.mark.parametrize("name", EXPORTED)
-def test_the_exporter_gets_the_columns_that_it_is_told(
-    monitor: psycopg.Connection, name: str
-) -> None:
+def test_the_exporter_gets_the_columns_that_it_is_told(monitor: Connection, name: str) -> None:
     cursor = monitor.execute(EXPORTED[name]["query"])
     columns = [column.name for column in cursor.description or ()]
     assert columns == [column for metric in EXPORTED[name]["metrics"] for column in metric]

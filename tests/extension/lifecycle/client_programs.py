@@ -16,3 +16,17 @@ def run(cluster: Cluster, database: str, *command: str | Path, stdin: bytes = b"
     assert done.returncode == 0, done.stderr.decode()
     assert not done.stderr, done.stderr.decode()
     return done.stdout
+
+
+def psql(cluster: Cluster, database: str, *arguments: str | Path, stdin: bytes | str = b"") -> None:
+    """Runs a script, which an error ends."""
+    silent = ("-q", "-X", "-v", "ON_ERROR_STOP=1", "-o", "/dev/null")
+    script = stdin.encode() if isinstance(stdin, str) else stdin
+    run(cluster, database, "psql", *silent, *arguments, stdin=script)
+
+
+def restored(cluster: Cluster, source: str, database: str) -> str:
+    """The name of a new database with a plain dump of another one."""
+    cluster.create_database(database, replace=True)
+    psql(cluster, database, stdin=run(cluster, source, "pg_dump"))
+    return database

@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-import psycopg
+from psycopg import Connection
 
 from tools.cluster import Cluster
 
@@ -47,7 +47,7 @@ def flipped(content: bytes, first: int = 0, place: int | None = None, bit: int =
     return bytes(changed)
 
 
-def mapped(connection: psycopg.Connection) -> list[str]:
+def mapped(connection: Connection) -> list[str]:
     """The image files that the connection's backend has mapped."""
     maps = Path(f"/proc/{connection.info.backend_pid}/maps").read_text()
     return [line.split(maxsplit=5)[5] for line in maps.splitlines() if ".image" in line]

@@ -9,10 +9,12 @@ import json
 from typing import Any
 
 import numpy as np
-import psycopg
+from psycopg import Connection
 
 XGBOOST_VERSION = [3, 2, 0]
 NO_PARENT = 2147483647
+# A row of a grown model's features.
+ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, 0.5]::real[]"
 
 
 def _tree(index: int, features: int, left: list[int], right: list[int], split: dict) -> dict:
@@ -137,7 +139,7 @@ def doubles() -> bytes:
 REAL_INPUTS = ["decimal 10", "float32 20"]
 
 
-def load_doubles(connection: psycopg.Connection, name: str) -> str:
+def load_doubles(connection: Connection, name: str) -> str:
     """Loads a version for each meaning of a real. Returns a query whose answer is REAL_INPUTS."""
     for real_input in ("decimal", "float32"):
         load = "SELECT load_model(%s, %s, real_input => %s)"
@@ -146,25 +148,34 @@ def load_doubles(connection: psycopg.Connection, name: str) -> str:
         FROM unnest('{{{name}@1,{name}@2}}'::text[]) AS m"""
 
 
-def load(connection: psycopg.Connection, name: str, content: bytes) -> int:
+def load(connection: Connection, name: str, content: bytes) -> int:
     """Loads the model and gives its version."""
     return one(connection, "SELECT load_model(%s, %s)", (name, content))
 
 
-def drop_all(connection: psycopg.Connection) -> None:
-    """Drops every model of the database."""
+def call(connection: Connection, change: int | str) -> Any:
+    """Loads the model m that answers a number, or calls a function."""
+    if isinstance(change, int):
+        return load(connection, "m", constant(change))
+    return connection.execute(f"SELECT {change}").fetchone()
+
+
+def drop_all(connection: Connection) -> None:
+    """Drops every model of the database, pinned or not."""
+    pinned = "FROM pgboost_models WHERE pinned ORDER BY version"
+    connection.execute(f"SELECT unpin_model(name || '@' || version) {pinned}")
     names = "SELECT DISTINCT name FROM pgboost_models"
     connection.execute(f"SELECT drop_model(name) FROM ({names}) AS models")
 
 
-def value(connection: psycopg.Connection, model: str = "m") -> float:
+def value(connection: Connection, model: str = "m") -> float:
     """The model's prediction for the row (1)."""
     return one(connection, "SELECT predict(%s, 1)", (model,))
 
 
-def one(connection: psycopg.Connection, query: str, parameters: tuple = ()) -> Any:
+def one(connection: Connection, query: str, parameters: tuple = ()) -> Any:
     """The only value of a query's only row."""
-    row = connection.execute(query, parameters).fetchone()
+    row = connection.execute(query, parameters or None).fetchone()
     assert row is not None and len(row) == 1
     return row[0]
 

@@ -5,9 +5,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
-import psycopg
 import pytest
-from psycopg import errors
+from psycopg import Connection, errors
 
 from tests.connections import Connect, in_parallel, plan_of
 from tests.extension.lifecycle.models import chains, grown, load, one, padded, uneven
@@ -25,16 +24,47 @@ FORMS = {
 }
 
 
+PREDICT = f"SELECT predict('m', {FORMS['columns']}) FROM (SELECT 1) AS v (x)"
+FEATURES = ", ".join(f"x / 1e4 AS f{number}" for number in range(1, 11))
+ROWS = "generate_series(1, 10000) AS x, generate_series(1, 10000) AS y"
+BY_COLUMN = SCAN.format(FORMS["columns"]).replace(
+    "'m'", "CASE WHEN y > x THEN 'm' ELSE 'other' END"
+)
+EVALUATIONS = [
+    "evaluate_model('m', %s, 'y')",
+    "evaluate_model('m', %s, 'y', slice_by => 'f1')",
+    "compare_models('m', 'm', %s, 'y')",
+    "partial_dependence('m', %s, 'f1')",
+    "partial_dependence('m', $$SELECT * FROM held$$, 'f1', 'f2')",
+    "permutation_importance('m', $$SELECT * FROM held$$, 'y', repeats => 10000)",
+    "feature_drift('m', %s)",
+    "set_baseline('m', %s)",
+]
+STATEMENTS = {
+    **{f"a scan of {form}": SCAN.format(features) for form, features in FORMS.items()},
+    "a scan with a model per row": BY_COLUMN,
+    **{
+        call: f"SELECT * FROM {call}".replace("%s", f"$$SELECT {FEATURES}, y FROM {ROWS}$$")
+        for call in EVALUATIONS
+    },
+}
+
+
 @pytest.fixture(scope="module", autouse=True)
 def model(cluster, dbname: str) -> None:
-    """A model that takes some microseconds per row."""
+    """Models that take some microseconds per row, one of them with a baseline, and rows."""
     with cluster.connect(dbname) as connection:
-        load(connection, "m", grown(100, 6))
+        for name in ("m", "other"):
+            load(connection, name, grown(100, 6))
+        few = f"SELECT {FEATURES} FROM generate_series(1, 100) AS x"
+        connection.execute("SELECT set_baseline('m', %s)", (few,))
+        rows = f"SELECT {FEATURES}, x AS y FROM generate_series(1, 20000) AS x"
+        connection.execute(f"CREATE TABLE held AS {rows}")
 
 
 def seconds_to_end(
-    connection: psycopg.Connection,
-    admin: psycopg.Connection,
+    connection: Connection,
+    admin: Connection,
     statement: str,
     *,
     by: str = "pg_cancel_backend",
@@ -53,7 +83,7 @@ def seconds_to_end(
     return seconds
 
 
-def times_out(connection: psycopg.Connection, statement: str, milliseconds: int) -> None:
+def times_out(connection: Connection, statement: str, milliseconds: int) -> None:
     """Executes the statement, which that timeout ends, in time."""
     connection.execute(f"SET statement_timeout = {milliseconds}")
     begin = time.monotonic()
@@ -62,7 +92,7 @@ def times_out(connection: psycopg.Connection, statement: str, milliseconds: int)
     assert milliseconds / 1000 <= time.monotonic() - begin < milliseconds / 1000 + SOON
 
 
-def reset_statement_timeout(connection: psycopg.Connection) -> None:
+def reset_statement_timeout(connection: Connection) -> None:
     """Resets the timeout, which may end this statement too if the machine stands still for as long."""
     while True:
         with suppress(errors.QueryCanceled):
@@ -70,7 +100,7 @@ def reset_statement_timeout(connection: psycopg.Connection) -> None:
             return
 
 
-def is_cancelled(connection: psycopg.Connection, statement: str, milliseconds: int) -> bool:
+def is_cancelled(connection: Connection, statement: str, milliseconds: int) -> bool:
     """Returns whether that timeout ended the statement, which it must do in time; rolls the statement back.
 
     A statement that does not look for a cancel is late each time, a machine that stands still is once.
@@ -82,9 +112,7 @@ def is_cancelled(connection: psycopg.Connection, statement: str, milliseconds: i
     pytest.fail(f"{statement} ended {late:.3f} s after its timeout, and too late twice before")
 
 
-def _seconds_late(
-    connection: psycopg.Connection, statement: str, milliseconds: int
-) -> float | None:
+def _seconds_late(connection: Connection, statement: str, milliseconds: int) -> float | None:
     """Returns the seconds from the timeout to the cancel, or None if the statement ended before."""
     connection.execute("BEGIN")
     connection.execute(f"SET LOCAL statement_timeout = {milliseconds}")
@@ -102,49 +130,31 @@ def _seconds_late(
     return late
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_scan_is_cancelled(connect: Connect, form: str) -> None:
-    connection, admin = connect(), connect()
-    pid = connection.info.backend_pid
-    assert seconds_to_end(connection, admin, SCAN.format(FORMS[form])) < SOON
-    assert connection.info.backend_pid == pid
-    assert one(connection, f"SELECT predict('m', {FORMS['columns']}) FROM (SELECT 1) AS v (x)")
-
-
 @pytest.mark.parametrize(
-    "call",
+    ("name", "end"),
     [
-        "evaluate_model('m', %s, 'y')",
-        "evaluate_model('m', %s, 'y', slice_by => 'f1')",
-        "compare_models('m', 'm', %s, 'y')",
-        "partial_dependence('m', %s, 'f1')",
-        "partial_dependence('m', $$SELECT * FROM held$$, 'f1', 'f2')",
-        "permutation_importance('m', $$SELECT * FROM held$$, 'y', repeats => 10000)",
-        "feature_drift('m', %s)",
-        "set_baseline('m', %s)",
+        *((name, "pg_cancel_backend") for name in STATEMENTS),
+        ("a scan of columns", "pg_terminate_backend"),
     ],
 )
-def test_an_evaluation_is_cancelled(connect: Connect, call: str) -> None:
+def test_a_statement_ends_soon(connect: Connect, name: str, end: str) -> None:
     connection, admin = connect(), connect()
-    features = ", ".join(f"x / 1e4 AS f{number}" for number in range(1, 11))
-    rows = "generate_series(1, 10000) AS x, generate_series(1, 10000) AS y"
-    few = f"SELECT {features} FROM generate_series(1, 100) AS x"
-    connection.execute("SELECT set_baseline('m', %s)", (few,))
-    connection.execute(
-        f"CREATE TEMPORARY TABLE held AS SELECT {features}, x AS y FROM generate_series(1, 20000) AS x"
-    )
-    source = f"SELECT {features}, y FROM {rows}"
-    statement = f"SELECT * FROM {call}".replace("%s", f"$source${source}$source$")
-    assert seconds_to_end(connection, admin, statement) < SOON
+    assert seconds_to_end(connection, admin, STATEMENTS[name], by=end) < SOON
+    assert one(connection if end == "pg_cancel_backend" else admin, PREDICT)
+
+
+def test_a_model_per_row_is_predicted_in_batches(connect: Connect) -> None:
+    assert "by column" in plan_of(connect(), BY_COLUMN)
 
 
 @pytest.mark.parametrize("work_mem", ["64kB", "1GB"])
 @pytest.mark.parametrize(
     "call", ["auc(s::real, c)", "auc(s, c, s)", "rmse(s, c)", "accuracy(s, s)", "logloss(s, c)"]
 )
-def test_an_aggregate_of_metrics_is_cancelled(connect: Connect, call: str, work_mem: str) -> None:
+def test_an_aggregate_of_metrics_is_cancelled(
+    connection: Connection, call: str, work_mem: str
+) -> None:
     """While it reads rows, and while it sorts them."""
-    connection = connect()
     connection.execute(f"SET work_mem = '{work_mem}'")
     rows = "generate_series(1, 1000) AS x, generate_series(1, 1000) AS y"
     score = "(x * 1000 + y) * 7919::bigint % 1011000 / 1011000.0::float8"
@@ -157,21 +167,10 @@ def test_an_aggregate_of_metrics_is_cancelled(connect: Connect, call: str, work_
     found = [is_cancelled(connection, statement, int(milliseconds * share)) for share in shares]
     assert any(found)
     assert one(connection, "SELECT count(*) FROM pg_ls_tmpdir()") == 0
-    assert one(connection, f"SELECT predict('m', {FORMS['columns']}) FROM (SELECT 1) AS v (x)")
+    assert one(connection, PREDICT)
 
 
-def test_a_scan_with_a_model_per_row_is_cancelled(connect: Connect) -> None:
-    connection, admin = connect(), connect()
-    load(connection, "other", grown(100, 6))
-    model = f"CASE WHEN y > x THEN 'm' ELSE 'other' END, {FORMS['columns']}"
-    query = SCAN.format(FORMS["columns"]).replace(f"'m', {FORMS['columns']}", model)
-    assert "other" in query
-    assert "by column" in plan_of(connection, query)
-    assert seconds_to_end(connection, admin, query) < SOON
-
-
-def test_a_scan_ends_at_the_statement_timeout(connect: Connect) -> None:
-    connection = connect()
+def test_a_scan_ends_at_the_statement_timeout(connection: Connection) -> None:
     times_out(connection, SCAN.format(FORMS["columns"]), 200)
     assert one(connection, "SELECT 1") == 1
 
@@ -188,27 +187,6 @@ def test_explaining_ends_at_the_statement_timeout(connect: Connect, function: st
 
 
 @pytest.fixture(scope="module")
-def explained(cluster, dbname: str) -> None:
-    """A model by which a row takes milliseconds."""
-    with cluster.connect(dbname) as connection:
-        load(connection, "explained", grown(500, 8))
-
-
-@pytest.mark.parametrize("milliseconds", [30, 100, 1000])
-@pytest.mark.parametrize("function", ["predict_contribs", "predict_interactions"])
-def test_explaining_by_a_large_model_ends_at_the_statement_timeout(
-    connect: Connect, explained: None, function: str, milliseconds: int
-) -> None:
-    connection = connect()
-    first = f"SELECT predict('explained', {FORMS['array']}) FROM (SELECT 1) AS v (x)"
-    assert one(connection, first)
-    # LLVM compiles for longer than that, and does not look.
-    connection.execute("SET jit = off")
-    query = SCAN.format(FORMS["array"]).replace("predict", function).replace("'m'", "'explained'")
-    times_out(connection, query, milliseconds)
-
-
-@pytest.fixture(scope="module")
 def wide(cluster, dbname: str) -> str:
     """A query for the interactions of a model of 11,000 features: half a gigabyte of numbers for a row."""
     with cluster.connect(dbname) as connection:
@@ -217,9 +195,8 @@ def wide(cluster, dbname: str) -> str:
     return f"SELECT array_length(predict_interactions('wide', {row}), 2)"
 
 
-def test_interactions_of_a_wide_model_are_cancelled(connect: Connect, wide: str) -> None:
+def test_interactions_of_a_wide_model_are_cancelled(connection: Connection, wide: str) -> None:
     """While the array is made, while the matrix is computed, and while it is written."""
-    connection = connect()
     begin = time.monotonic()
     assert one(connection, wide) == 11_001
     whole = 1000 * (time.monotonic() - begin)
@@ -227,25 +204,27 @@ def test_interactions_of_a_wide_model_are_cancelled(connect: Connect, wide: str)
     assert sum(is_cancelled(connection, wide, round(whole * part / 6)) for part in parts) >= 2
 
 
+@pytest.fixture(scope="module")
+def explained(cluster, dbname: str) -> None:
+    """Models by which an explanation takes milliseconds: of many trees, and of deep ones."""
+    with cluster.connect(dbname) as connection:
+        load(connection, "many trees", grown(500, 8, features=30))
+        load(connection, "deep trees", uneven(8, 4000, 50))
+
+
+@pytest.mark.parametrize("model", ["many trees", "deep trees"])
 @pytest.mark.parametrize("function", ["predict_contribs", "predict_interactions"])
-def test_explaining_by_a_deep_model_is_cancelled(connect: Connect, function: str) -> None:
+def test_explaining_by_a_large_model_is_cancelled(
+    connection: Connection, explained: None, function: str, model: str
+) -> None:
     """Work is counted, not rows or trees."""
-    connection = connect()
-    load(connection, "uneven", uneven(8, 4000, 50))
+    row = "array_fill(0.5::real, ARRAY[30])"
+    assert one(connection, f"SELECT predict('{model}', {row})")
     # LLVM compiles for longer than that, and does not look.
     connection.execute("SET jit = off")
-    row = "array_fill(0.5::real, ARRAY[30])"
-    rows = "generate_series(1, 10000) AS x, generate_series(1, 10000) AS y"
-    query = f"SELECT count({function}('uneven', {row})) FROM {rows}"
-    for milliseconds in (20, 60, 150, 400):
+    query = f"SELECT count({function}('{model}', {row})) FROM {ROWS}"
+    for milliseconds in (20, 30, 60, 100, 150, 400, 1000):
         assert is_cancelled(connection, query, milliseconds)
-
-
-def test_a_connection_is_terminated(connect: Connect) -> None:
-    connection, admin = connect(), connect()
-    scan = SCAN.format(FORMS["columns"])
-    assert seconds_to_end(connection, admin, scan, by="pg_terminate_backend") < SOON
-    assert one(admin, f"SELECT predict('m', {FORMS['columns']}) FROM (SELECT 1) AS v (x)")
 
 
 def test_parallel_workers_are_cancelled(connect: Connect) -> None:
@@ -261,8 +240,7 @@ def test_parallel_workers_are_cancelled(connect: Connect) -> None:
 
 
 @pytest.mark.parametrize("milliseconds", [20, 100])
-def test_a_load_is_cancelled_and_stores_nothing(connect: Connect, milliseconds: int) -> None:
-    connection = connect()
+def test_a_load_is_cancelled_and_stores_nothing(connection: Connection, milliseconds: int) -> None:
     connection.execute("CREATE TEMP TABLE file (content bytea)")
     connection.execute("INSERT INTO file VALUES (%s)", (grown(620, 9, seed=4),))
     assert is_cancelled(connection, "SELECT load_model('large', content) FROM file", milliseconds)
@@ -287,18 +265,16 @@ def deep(cluster, dbname: str) -> float:
 
 @pytest.mark.parametrize("kernel", ["auto", "portable"])
 def test_a_batch_by_a_deep_model_ends_at_the_timeout(
-    connect: Connect, deep: float, kernel: str
+    connection: Connection, deep: float, kernel: str
 ) -> None:
     """Fewer rows are handed to the engine at once than for an ordinary model."""
-    connection = connect()
     connection.execute(f"SET pgboost.kernel = '{kernel}'")
     one(connection, f"SELECT predict('deep', {FORMS['columns']}) FROM (SELECT 1) AS v (x)")
     times_out(connection, SCAN.format(FORMS["columns"]).replace("'m'", "'deep'"), 600)
 
 
-def test_a_load_ends_at_the_timeout_whatever_it_does(connect: Connect, deep: float) -> None:
+def test_a_load_ends_at_the_timeout_whatever_it_does(connection: Connection, deep: float) -> None:
     """While it parses, compiles, stores the row or writes the image's file."""
-    connection = connect()
     for part in range(1, 5):
         timeout = round(1000 * deep * part / 5)
         is_cancelled(connection, "SELECT load_model('other', content) FROM deep", timeout)
@@ -325,18 +301,16 @@ def largest(cluster, dbname: str) -> None:
     ids=["load", "export", "drop"],
 )
 def test_a_cancel_acts_whatever_is_done_with_the_largest_file(
-    connect: Connect, largest: None, query: str
+    connection: Connection, largest: None, query: str
 ) -> None:
-    connection = connect()
     timeouts = (20, 50, 100, 200, 400, 800, 1200)
     assert sum(is_cancelled(connection, query, timeout) for timeout in timeouts)
     whole = "SELECT sha256(export_model('largest')) = sha256(content) FROM largest"
     assert one(connection, whole)
 
 
-def test_a_model_file_is_stored_as_it_is(connect: Connect) -> None:
+def test_a_model_file_is_stored_as_it_is(connection: Connection) -> None:
     """To compress it takes PostgreSQL longer than to store it, and nothing interrupts that."""
-    connection = connect()
     load(connection, "m", grown(20, 6))
     stored = (
         "SELECT every(pg_column_size(bytes) >= octet_length(bytes)) FROM pgboost_catalog.file_part"

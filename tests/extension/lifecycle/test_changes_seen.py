@@ -1,45 +1,56 @@
 """Connections see a change with their first statement after its commit, and not before."""
 
 import time
+from contextlib import suppress
 
 import psycopg
 import pytest
-from psycopg import errors
+from psycopg import Connection, errors
 
 from tests.connections import Connect
-from tests.extension.lifecycle.models import constant, drop_all, load, one, value
+from tests.extension.lifecycle.models import call, constant, drop_all, load, one, value
 
 
 @pytest.fixture(autouse=True)
-def model(connection: psycopg.Connection) -> None:
+def model(connection: Connection) -> None:
     """Version 1 of m answers 1; each test finds it so."""
     drop_all(connection)
     load(connection, "m", constant(1))
 
 
-def test_load_is_seen_after_commit(connect: Connect) -> None:
-    reader, writer = connect(), connect(autocommit=False)
-    assert value(reader) == 1
-    assert load(writer, "m", constant(2)) == 2
-    assert value(writer) == 2
-    assert value(reader) == 1
-    with pytest.raises(errors.UndefinedObject):
-        value(reader, "m@2")
-    writer.commit()
-    assert value(reader) == 2
-    assert (value(reader, "m@1"), value(reader, "m@2")) == (1, 2)
+# Changes of a transaction, each a load of a model that answers the number or a call; then the answers.
+CHANGES = {
+    "a load": ([2], {"m": 2, "m@1": 1, "m@2": 2}),
+    "a drop": (["drop_model('m')"], {"m": None, "m@1": None, "m@2": None}),
+    "other bytes by the same name and number": (
+        ["drop_model('m')", 7], {"m": 7, "m@1": 7, "m@2": None},
+    ),
+}  # fmt: skip
+BEFORE = {"m": 1, "m@1": 1, "m@2": None}
 
 
-def test_rollback_leaves_the_old_version(connect: Connect) -> None:
+def answers(session: Connection) -> dict[str, float | None]:
+    """The answer of each reference, None of one that does not exist."""
+    found: dict[str, float | None] = dict.fromkeys(BEFORE)
+    for reference in found:
+        with suppress(errors.UndefinedObject), session.transaction():
+            found[reference] = value(session, reference)
+    return found
+
+
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_is_seen_from_its_commit_on(connect: Connect, change: str, end: str) -> None:
     reader, writer = connect(), connect(autocommit=False)
-    assert value(reader) == 1
-    load(writer, "m", constant(2))
-    assert value(writer) == 2
-    writer.rollback()
-    assert value(reader) == 1
-    assert value(writer) == 1
-    with pytest.raises(errors.UndefinedObject):
-        value(reader, "m@2")
+    steps, after = CHANGES[change]
+    assert answers(reader) == BEFORE
+    for step in steps:
+        call(writer, step)
+    assert answers(writer) == after
+    assert answers(reader) == BEFORE
+    getattr(writer, end)()
+    expected = after if end == "commit" else BEFORE
+    assert answers(reader) == answers(writer) == expected
 
 
 def test_deploy_is_seen_at_once_by_every_connection(connect: Connect) -> None:
@@ -48,27 +59,6 @@ def test_deploy_is_seen_at_once_by_every_connection(connect: Connect) -> None:
     for version in (1, 2, 1, 1, 2):
         writer.execute("SELECT deploy_model(%s)", (f"m@{version}",))
         assert [value(reader) for reader in readers] == [version] * 5
-
-
-def test_drop_is_seen_after_commit(connect: Connect) -> None:
-    reader, writer = connect(), connect(autocommit=False)
-    assert value(reader) == 1
-    writer.execute("SELECT drop_model('m')")
-    assert value(reader) == 1
-    writer.commit()
-    with pytest.raises(errors.UndefinedObject, match='model "m" does not exist'):
-        value(reader)
-
-
-def test_same_name_and_number_with_other_bytes(connect: Connect) -> None:
-    reader, writer = connect(), connect(autocommit=False)
-    assert value(reader) == 1
-    writer.execute("SELECT drop_model('m')")
-    assert load(writer, "m", constant(7)) == 1
-    assert value(reader) == 1
-    writer.commit()
-    assert value(reader) == 7
-    assert value(reader, "m@1") == 7
 
 
 def test_a_model_that_did_not_exist_is_found_once_it_does(connect: Connect) -> None:

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg import Connection
 
-from tests.extension.lifecycle.models import constant, grown, load, one, value
+from tests.extension.lifecycle.conftest import restart
+from tests.extension.lifecycle.models import ROW, constant, grown, load, one, value
 from tools.cluster import Cluster
-from tools.cluster.server import bin_directory
 
-ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, 0.5]::real[]"
 RECOVERY_SECONDS = 30
 SHUTDOWN_SECONDS = 5
 
 
-def until_it_fails(connection: psycopg.Connection) -> None:
+def until_it_fails(connection: Connection) -> None:
     """Returns once the server has ended the connection, as it does with all after a crash."""
     deadline = time.monotonic() + RECOVERY_SECONDS
     with suppress(psycopg.OperationalError):
@@ -30,7 +30,7 @@ def until_it_fails(connection: psycopg.Connection) -> None:
         pytest.fail("the server goes on as if nothing had happened")
 
 
-def connect_after_recovery(spare: Cluster) -> psycopg.Connection:
+def connect_after_recovery(spare: Cluster) -> Connection:
     deadline = time.monotonic() + RECOVERY_SECONDS
     while True:
         try:
@@ -129,14 +129,12 @@ def test_a_scan_that_is_killed_hurts_nobody_elses_models(
 def test_a_fast_shutdown_does_not_wait_for_a_scan(spare: Cluster, load_seconds: float) -> None:
     scanning = spare.connect()
     scan = f"SELECT count(predict('m', {ROW})) FROM generate_series(1, 100000000)"
-    place = spare.place
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(scanning.execute, scan)
         threading.Event().wait(0.2)
         assert running.running()
         begin = time.monotonic()
-        restart = [bin_directory() / "pg_ctl", "restart", "-D", place.data, "-m", "fast", "-w"]
-        place.run(*restart, "-l", place.log)
+        restart(spare)
         assert time.monotonic() - begin < SHUTDOWN_SECONDS
         assert isinstance(running.exception(), psycopg.OperationalError)
     with spare.connect() as connection:

@@ -4,8 +4,8 @@ Only a PostgreSQL with assertions does: make test-assertions.
 tests/extension/long/test_regression_settings.py runs whole SQL files like that.
 """
 
-import psycopg
 import pytest
+from psycopg import Connection
 
 from tests.extension.lifecycle.models import drop_all, grown, load
 
@@ -18,7 +18,7 @@ STATEMENTS = [
 
 
 @pytest.fixture(autouse=True)
-def homes(connection: psycopg.Connection) -> None:
+def homes(connection: Connection) -> None:
     if connection.execute("SHOW debug_assertions").fetchone() != ("on",):
         pytest.skip("needs a PostgreSQL with assertions")
     drop_all(connection)
@@ -34,7 +34,7 @@ def homes(connection: psycopg.Connection) -> None:
 
 @pytest.mark.parametrize("statement", STATEMENTS)
 @pytest.mark.parametrize("batch", ["on", "off"])
-def test_a_statement_ends(connection: psycopg.Connection, statement: str, batch: str) -> None:
+def test_a_statement_ends(connection: Connection, statement: str, batch: str) -> None:
     connection.execute(f"SET pgboost.enable_batch = {batch}")
     expected = connection.execute(statement).fetchall()
     assert len(expected) >= 3

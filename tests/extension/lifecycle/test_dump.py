@@ -8,12 +8,11 @@ import pytest
 from psycopg import errors
 
 from tests.connections import Connect
-from tests.extension.lifecycle.client_programs import run
-from tests.extension.lifecycle.models import constant, grown, load, load_doubles, one, value
+from tests.extension.lifecycle.client_programs import psql, restored, run
+from tests.extension.lifecycle.models import ROW, constant, grown, load, load_doubles, one, value
 from tools.cluster import Cluster
 from tools.cluster.server import bin_directory
 
-ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, NULL]::real[]"
 LARGE_BYTES = 30_000_000
 
 
@@ -89,16 +88,6 @@ def facts(cluster: Cluster, database: str) -> list[tuple]:
         ]
 
 
-QUIET = ("psql", "-q", "-v", "ON_ERROR_STOP=1", "-o", "/dev/null")
-
-
-def restored(cluster: Cluster, source: str, database: str) -> str:
-    """The name of a new database with a plain dump of the source; an error ends the restore."""
-    cluster.create_database(database, replace=True)
-    run(cluster, database, *QUIET, stdin=run(cluster, source, "pg_dump"))
-    return database
-
-
 def test_plain_dump_restores_everything(cluster: Cluster, source: str) -> None:
     before = facts(cluster, source)
     assert len(before) > 20
@@ -147,8 +136,7 @@ def test_data_alone_goes_into_an_extension_that_is_there(cluster: Cluster, sourc
         connection.execute("CREATE EXTENSION pgboost")
         with pytest.raises(errors.UndefinedObject):
             value(connection)
-        dump = run(cluster, source, "pg_dump", "--data-only")
-        run(cluster, "dump_data", *QUIET, stdin=dump)
+        psql(cluster, "dump_data", stdin=run(cluster, source, "pg_dump", "--data-only"))
         assert value(connection) == 2
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg import Connection, errors
 
 from tests.extension.lifecycle.models import constant, load, one, value
 from tools.cluster import Cluster
@@ -13,7 +14,7 @@ MODELS = Path(__file__).resolve().parents[1] / "sql" / "models"
 
 
 @pytest.fixture(scope="module", params=["LATIN1", "SQL_ASCII", "EUC_JP"])
-def elsewhere(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
+def elsewhere(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Connection]:
     """A connection to a database of that encoding."""
     name = f"encoding_{request.param.lower()}"
     with cluster.connect() as admin:
@@ -34,7 +35,7 @@ def elsewhere(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[psyc
         admin.execute(f"DROP DATABASE {name}")
 
 
-def test_ascii_works(elsewhere: psycopg.Connection) -> None:
+def test_ascii_works(elsewhere: Connection) -> None:
     load(elsewhere, "m", constant(3))
     assert value(elsewhere) == 3
     elsewhere.execute(
@@ -67,7 +68,7 @@ def test_ascii_works(elsewhere: psycopg.Connection) -> None:
     ids=["model", "label", "feature"],
 )
 def test_other_text_works_or_is_refused(
-    elsewhere: psycopg.Connection, load: str, predict: str, expected: str
+    elsewhere: Connection, load: str, predict: str, expected: str
 ) -> None:
     """An error is one that a user can make; nothing is stored that could not be read again."""
     before = one(elsewhere, "SELECT count(*) FROM pgboost_models")
@@ -91,7 +92,7 @@ def test_other_text_works_or_is_refused(
         "SELECT predict_class('m', 'é'::text)", "SELECT predict('tickets', 'é', 10, 1)",
     ],
 )  # fmt: skip
-def test_unknown_names_are_reported(elsewhere: psycopg.Connection, query: str) -> None:
+def test_unknown_names_are_reported(elsewhere: Connection, query: str) -> None:
     with pytest.raises(psycopg.Error) as raised:
         elsewhere.execute(query)
     assert raised.value.sqlstate is not None
@@ -100,7 +101,7 @@ def test_unknown_names_are_reported(elsewhere: psycopg.Connection, query: str) -
     assert one(elsewhere, "SELECT 1") == 1
 
 
-def test_parameters_may_be_any_text(elsewhere: psycopg.Connection) -> None:
+def test_parameters_may_be_any_text(elsewhere: Connection) -> None:
     elsewhere.execute("SELECT load_model('p', content, params => '{\"a\": \"é\"}') FROM file")
     assert one(elsewhere, "SELECT model_info('p') #>> '{parameters,a}'") == "é"
 
@@ -132,7 +133,7 @@ TEXTS = ("weight", "qid", "label_upper_bound")
         ],
     ],
 )  # fmt: skip
-def test_arguments_of_trainings_are_refused(elsewhere: psycopg.Connection, query: str) -> None:
+def test_arguments_of_trainings_are_refused(elsewhere: Connection, query: str) -> None:
     """They are bytes that are no UTF-8."""
     with pytest.raises(psycopg.Error) as raised:
         elsewhere.execute(query)
@@ -141,7 +142,7 @@ def test_arguments_of_trainings_are_refused(elsewhere: psycopg.Connection, query
     assert one(elsewhere, "SELECT 1") == 1
 
 
-def test_a_source_may_have_columns_of_any_name(elsewhere: psycopg.Connection) -> None:
+def test_a_source_may_have_columns_of_any_name(elsewhere: Connection) -> None:
     elsewhere.execute('CREATE TEMP TABLE accents (f1 real, y real, "é" real)')
     elsewhere.execute("INSERT INTO accents VALUES (1, 1, 1)")
     load(elsewhere, "of_accents", constant(3))
@@ -149,9 +150,7 @@ def test_a_source_may_have_columns_of_any_name(elsewhere: psycopg.Connection) ->
 
 
 @pytest.mark.parametrize("role", ["feature", "target"])
-def test_texts_that_cannot_be_told_apart_are_not_learned(
-    elsewhere: psycopg.Connection, role: str
-) -> None:
+def test_texts_that_cannot_be_told_apart_are_not_learned(elsewhere: Connection, role: str) -> None:
     """Bytes that are no UTF-8, of which two texts would be one category."""
     text = "CASE WHEN g % 2 = 0 THEN E'\\xe9' ELSE E'\\xe8' END"
     columns = f"{text} AS a, g AS y" if role == "feature" else f"g AS a, {text} AS y"
@@ -160,21 +159,21 @@ def test_texts_that_cannot_be_told_apart_are_not_learned(
         elsewhere.execute(
             f"CREATE TEMP TABLE {role}s AS SELECT {columns} FROM generate_series(1, 20) AS g"
         )
-    except psycopg.errors.CharacterNotInRepertoire:
+    except errors.CharacterNotInRepertoire:
         pytest.skip("the encoding has no such text")
-    with pytest.raises(psycopg.errors.FeatureNotSupported, match="a text beyond ASCII"):
+    with pytest.raises(errors.FeatureNotSupported, match="a text beyond ASCII"):
         elsewhere.execute(
             "SELECT train_model('texts', %s, 'y', params => jsonb_build_object('objective', %s::text))",
             (f"SELECT * FROM {role}s", objective),
         )
 
 
-def test_a_function_in_a_schema_of_any_name(elsewhere: psycopg.Connection) -> None:
+def test_a_function_in_a_schema_of_any_name(elsewhere: Connection) -> None:
     load(elsewhere, "m", constant(3))
     elsewhere.execute('CREATE SCHEMA IF NOT EXISTS "é"; SET search_path = "é", public')
     try:
         elsewhere.execute("SELECT create_predict_function('m')")
-    except psycopg.errors.FeatureNotSupported as error:
+    except errors.FeatureNotSupported as error:
         assert "schema's name" in str(error)
     else:
         assert one(elsewhere, "SELECT m(1)") == 3

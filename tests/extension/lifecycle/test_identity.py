@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import psycopg
 import pytest
-from psycopg import errors
+from psycopg import Connection, errors
 
 from tests.connections import Connect, waits
 from tests.extension.lifecycle.conftest import PREFERRED_PORT, STATE
@@ -70,7 +70,7 @@ def everything(cluster: Cluster, dbname: str) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def owned(connection: psycopg.Connection, connect: Connect) -> psycopg.Connection:
+def owned(connection: Connection, connect: Connect) -> Connection:
     """The owner of `pv`, which nobody else may use. The loader may do all but that."""
     connection.execute("UPDATE pgboost_catalog.version SET pinned = false")
     connection.execute("DELETE FROM pgboost_catalog.pinned")
@@ -81,7 +81,7 @@ def owned(connection: psycopg.Connection, connect: Connect) -> psycopg.Connectio
     return owner
 
 
-def freed_and_taken(owner: psycopg.Connection, loader: psycopg.Connection, how: str) -> None:
+def freed_and_taken(owner: Connection, loader: Connection, how: str) -> None:
     owner.execute(how)
     load(loader, "pv", constant(LOADERS))
     loader.execute("SELECT set_alias('pv', 'best'), set_baseline('pv', 't')")
@@ -90,7 +90,7 @@ def freed_and_taken(owner: psycopg.Connection, loader: psycopg.Connection, how: 
 @pytest.mark.parametrize("how", HOW_FREED)
 @pytest.mark.parametrize("level", ["REPEATABLE READ", "SERIALIZABLE"])
 def test_an_older_snapshot_reads_nothing_of_the_former_model(
-    connect: Connect, owned: psycopg.Connection, level: str, how: str
+    connect: Connect, owned: Connection, level: str, how: str
 ) -> None:
     old = connect("loader")
     old.execute(f"BEGIN ISOLATION LEVEL {level}; SELECT 1")
@@ -110,7 +110,7 @@ def test_an_older_snapshot_reads_nothing_of_the_former_model(
 @pytest.mark.parametrize("how", HOW_FREED)
 @pytest.mark.parametrize("name", [n for n in READS if n not in NOT_BY_CURSOR])
 def test_an_open_cursor_reads_nothing_of_the_former_model(
-    connect: Connect, owned: psycopg.Connection, name: str, how: str
+    connect: Connect, owned: Connection, name: str, how: str
 ) -> None:
     old = connect("loader")
     old.execute(f"BEGIN; DECLARE c CURSOR FOR {READS[name]}")
@@ -120,9 +120,7 @@ def test_an_open_cursor_reads_nothing_of_the_former_model(
 
 
 @contextmanager
-def waiting(
-    observer: psycopg.Connection, session: psycopg.Connection, *run: str
-) -> Iterator[Future]:
+def waiting(observer: Connection, session: Connection, *run: str) -> Iterator[Future]:
     """Runs statements in a thread, once they wait for a lock; the context ends after them."""
 
     def execute() -> None:
@@ -138,7 +136,7 @@ def waiting(
 @pytest.mark.parametrize("how", HOW_FREED)
 @pytest.mark.parametrize("name", ["predict", "model_info", "export_model", "feature_baseline"])
 def test_a_slow_statement_reads_nothing_of_the_former_model(
-    connect: Connect, owned: psycopg.Connection, name: str, how: str
+    connect: Connect, owned: Connection, name: str, how: str
 ) -> None:
     """It begins before the name is taken, and comes to the model after that."""
     gate, slow = connect(), connect("loader")
@@ -152,7 +150,7 @@ def test_a_slow_statement_reads_nothing_of_the_former_model(
         ended.result()
 
 
-def test_swapped_names_carry_no_privilege_over(connect: Connect, owned: psycopg.Connection) -> None:
+def test_swapped_names_carry_no_privilege_over(connect: Connect, owned: Connection) -> None:
     """Without malice: who was granted `green` alone never predicts with what was `blue`."""
     for name, value in (("blue", 1), ("green", 2)):
         load(owned, name, constant(value))
@@ -169,7 +167,7 @@ def test_swapped_names_carry_no_privilege_over(connect: Connect, owned: psycopg.
 
 
 def test_a_privilege_given_since_counts_for_an_older_snapshot(
-    connect: Connect, owned: psycopg.Connection
+    connect: Connect, owned: Connection
 ) -> None:
     old = connect("grantee")
     old.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1")
@@ -180,7 +178,7 @@ def test_a_privilege_given_since_counts_for_an_older_snapshot(
 
 @pytest.mark.parametrize("how", HOW_FREED)
 def test_counters_stay_with_the_model(
-    connect: Connect, connection: psycopg.Connection, owned: psycopg.Connection, how: str
+    connect: Connect, connection: Connection, owned: Connection, how: str
 ) -> None:
     connection.execute("GRANT SET ON PARAMETER pgboost.track_predictions TO owner")
     owned.execute("SET pgboost.track_predictions = on")
@@ -194,7 +192,7 @@ def test_counters_stay_with_the_model(
 
 
 def test_counters_of_a_load_that_rolled_back_are_nobodys(
-    connection: psycopg.Connection, owned: psycopg.Connection
+    connection: Connection, owned: Connection
 ) -> None:
     connection.execute("SET pgboost.track_predictions = on; BEGIN")
     load(connection, "pv", constant(9))
@@ -212,7 +210,7 @@ ORDERS = [pair for change in CHANGES for pair in ((CREATE, change), (change, CRE
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("level", ["READ COMMITTED", "REPEATABLE READ"])
 def test_a_function_of_a_model_is_made_or_the_model_changed(
-    connect: Connect, owned: psycopg.Connection, order: tuple[str, str], level: str
+    connect: Connect, owned: Connection, order: tuple[str, str], level: str
 ) -> None:
     """In two open transactions: whichever comes first, no function is left without its model."""
     before, after = order
@@ -245,7 +243,7 @@ def test_a_function_of_a_model_is_made_or_the_model_changed(
 
 @pytest.mark.parametrize("gone", ["drop_model('pv@2')", "drop_alias('pv@next')"])
 def test_a_function_of_a_version_that_goes_meanwhile_is_not_made(
-    connect: Connect, connection: psycopg.Connection, owned: psycopg.Connection, gone: str
+    connect: Connect, connection: Connection, owned: Connection, gone: str
 ) -> None:
     load(owned, "pv", constant(8))
     owned.execute("SELECT deploy_model('pv@1')")
@@ -264,7 +262,7 @@ def test_a_function_of_a_version_that_goes_meanwhile_is_not_made(
 
 
 def test_a_role_that_a_model_names_cannot_be_dropped(
-    connection: psycopg.Connection, owned: psycopg.Connection
+    connection: Connection, owned: Connection
 ) -> None:
     """Until its last privilege goes, or DROP OWNED BY takes all of them away."""
     connection.execute("CREATE ROLE named")
@@ -285,7 +283,7 @@ def test_a_role_that_a_model_names_cannot_be_dropped(
 
 
 def test_privileges_removed_by_drop_owned_stay_removed(
-    connect: Connect, connection: psycopg.Connection, owned: psycopg.Connection
+    connect: Connect, connection: Connection, owned: Connection
 ) -> None:
     """Not with the next privilege that the role gets, and not in a session that has predicted."""
     grantee = connect("grantee")
@@ -296,64 +294,42 @@ def test_privileges_removed_by_drop_owned_stay_removed(
     connection.execute("DROP OWNED BY grantee")
     connection.execute(f"GRANT EXECUTE ON FUNCTION {loads} TO grantee; GRANT ALL ON t TO grantee")
     load(grantee, "mine", constant(1))
+    rows = "SELECT count(*) FROM pgboost_catalog.privilege WHERE role::text = 'grantee'"
+    assert one(connection, f"{rows} AND privilege = 'predict'") == 0
     assert one(grantee, "SELECT predict('mine', 1)") == 1
     with pytest.raises(errors.InsufficientPrivilege):
         one(grantee, "SELECT predict('pv', 1)")
     connection.execute("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO grantee")
 
 
-def test_models_of_a_role_after_drop_owned_are_the_extensions_owners(
-    connect: Connect, connection: psycopg.Connection, owned: psycopg.Connection
+@pytest.mark.parametrize(
+    ("first", "able"),
+    [
+        ("SELECT grant_model('pv', 'former')", {"former": "pv", "latter": "other"}),
+        ("DROP OWNED BY former", {"latter": "other"}),
+    ],
+)
+def test_a_role_is_named_while_another_is_named_or_loses_all(
+    connect: Connect, connection: Connection, owned: Connection, first: str, able: dict[str, str]
 ) -> None:
-    connection.execute("CREATE ROLE leaving")
-    connection.execute("SELECT set_model_owner('pv', 'leaving'), grant_model('pv', 'grantee')")
-    connection.execute("DROP OWNED BY leaving; DROP ROLE leaving")
-    owner = "SELECT owner::text FROM pgboost_models"
-    assert (
-        one(connection, owner)
-        == one(connection, "SELECT model_info('pv') ->> 'owner'")
-        == "postgres"
-    )
-    assert one(connect("grantee"), "SELECT predict('pv', 1)") == OWNERS
-    connection.execute("SELECT set_model_owner('pv', 'owner')")
-    assert load(owned, "pv", constant(7)) == 2
-
-
-def test_two_sessions_name_roles_at_once(
-    connect: Connect, connection: psycopg.Connection, owned: psycopg.Connection
-) -> None:
-    """The second waits, and then both hold: nobody reads that a tuple was concurrently updated."""
-    connection.execute("CREATE ROLE first_named; CREATE ROLE second_named")
-    loader = connect("loader")
-    load(loader, "other", constant(1))
-    owned.execute("BEGIN")
-    owned.execute("SELECT grant_model('pv', 'first_named')")
-    with waiting(connection, loader, "SELECT grant_model('other', 'second_named')"):
-        owned.execute("COMMIT")
-    for role, model in (("first_named", "pv"), ("second_named", "other")):
+    """Both change one row of pg_type: the second waits, and does not report a concurrent update."""
+    connection.execute("CREATE ROLE former; CREATE ROLE latter")
+    if "former" not in able:
+        owned.execute("SELECT grant_model('pv', 'former')")
+    changing, loader = connect(), connect("loader")
+    load(loader, "other", constant(LOADERS))
+    changing.execute(f"BEGIN; {first}")
+    with waiting(connection, loader, "SELECT grant_model('other', 'latter')"):
+        changing.execute("COMMIT")
+    for role, model in able.items():
         connection.execute(f"SET ROLE {role}")
-        assert one(connection, f"SELECT predict('{model}', 1)") in (OWNERS, 1)
+        assert one(connection, f"SELECT predict('{model}', 1)") in (OWNERS, LOADERS)
         connection.execute("RESET ROLE")
-        connection.execute(f"DROP OWNED BY {role}; DROP ROLE {role}")
-
-
-def test_a_role_is_named_while_another_loses_all(
-    connect: Connect, connection: psycopg.Connection, owned: psycopg.Connection
-) -> None:
-    """DROP OWNED changes the same row of pg_type, without a lock that others see."""
-    connection.execute("CREATE ROLE losing; CREATE ROLE gaining")
-    owned.execute("SELECT grant_model('pv', 'losing')")
-    dropping = connect()
-    dropping.execute("BEGIN; DROP OWNED BY losing")
-    with waiting(connection, owned, "SELECT grant_model('pv', 'gaining')"):
-        dropping.execute("COMMIT")
-    connection.execute("DROP ROLE losing; SET ROLE gaining")
-    assert one(connection, "SELECT predict('pv', 1)") == OWNERS
-    connection.execute("RESET ROLE; DROP OWNED BY gaining; DROP ROLE gaining")
+    connection.execute("DROP OWNED BY former, latter; DROP ROLE former, latter")
 
 
 def test_a_row_unseen_by_an_old_snapshot_stays_without_effect(
-    connect: Connect, connection: psycopg.Connection, owned: psycopg.Connection
+    connect: Connect, connection: Connection, owned: Connection
 ) -> None:
     """A row without effect that a transaction cannot delete fails it, instead of getting effect again."""
     connection.execute("CREATE ROLE lost")
@@ -378,7 +354,7 @@ def restart_with_next_oid(spare: Cluster, oid: int) -> None:
     start(STATE, PREFERRED_PORT)
 
 
-def role_with_number(admin: psycopg.Connection, number: int) -> str:
+def role_with_number(admin: Connection, number: int) -> str:
     """A new role; the server takes some numbers when it starts."""
     for name in (f"later{i}" for i in range(20)):
         admin.execute(f"CREATE ROLE {name}")

@@ -13,10 +13,9 @@ from psycopg import errors
 
 from tests.connections import Connect
 from tests.extension.lifecycle.image_files import as_server, identity, image, images, mapped
-from tests.extension.lifecycle.models import constant, grown, load, one, value
+from tests.extension.lifecycle.models import ROW, constant, grown, load, one, value
 from tools.cluster import Cluster
 
-ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, NULL]::real[]"
 # Images younger than this may belong to another session's open transaction, so a sweep spares them.
 OLD = 7200
 

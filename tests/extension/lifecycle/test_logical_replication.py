@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
-from psycopg import errors
+from psycopg import Connection, errors
 
+from tests.extension.lifecycle.conftest import restart
 from tests.extension.lifecycle.models import (
     REAL_INPUTS,
+    ROW,
     constant,
     grown,
     load,
@@ -20,27 +22,22 @@ from tests.extension.lifecycle.models import (
     value,
 )
 from tools.cluster import Cluster
-from tools.cluster.server import bin_directory
 
-ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, 0.5]::real[]"
 SECONDS = 20
 TABLES = ", ".join(
     f"pgboost_catalog.{table}"
     for table in ("model", "version", "file_part", "privilege", "baseline", "alias", "deployment")
 )
-Pair = tuple[psycopg.Connection, psycopg.Connection]
+Pair = tuple[Connection, Connection]
 
 
 @pytest.fixture(scope="module")
 def pair(spare: Cluster) -> Iterator[Pair]:
     """A connection to the database that publishes, and one to the database that subscribes."""
-    with spare.connect() as admin:
-        admin.execute("ALTER SYSTEM SET wal_level = logical")
-        admin.execute("CREATE ROLE replicated_user")
-    restart = [bin_directory() / "pg_ctl", "restart", "-D", spare.place.data, "-m", "fast", "-w"]
-    spare.place.run(*restart, "-l", spare.place.log)
+    restart(spare, wal_level="logical")
     spare.create_database("subscriber")
     with spare.connect() as publisher, spare.connect("subscriber") as subscriber:
+        publisher.execute("CREATE ROLE replicated_user")
         subscriber.execute("CREATE EXTENSION pgboost")
         load(publisher, "grown", grown(20, 5))
         publisher.execute(f"CREATE PUBLICATION models FOR TABLE {TABLES}")

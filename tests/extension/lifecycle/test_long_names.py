@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import psycopg
 import pytest
-from psycopg import errors
+from psycopg import Connection, errors
 
 from tests.extension.lifecycle.models import constant, grown, load, one
 
@@ -14,7 +14,7 @@ BOUND = 2048
 WIDE = "\U0001f600"
 
 
-def test_a_name_has_a_largest_length(connection: psycopg.Connection) -> None:
+def test_a_name_has_a_largest_length(connection: Connection) -> None:
     query = "SELECT load_model('longest', %s, feature_names => ARRAY[%s])"
     for name in ("x" * LONGEST, "é" * (LONGEST // 2)):
         connection.execute(query, (constant(1), name))
@@ -29,7 +29,7 @@ def test_a_name_has_a_largest_length(connection: psycopg.Connection) -> None:
 
 
 @pytest.fixture
-def names(connection: psycopg.Connection) -> list[str]:
+def names(connection: Connection) -> list[str]:
     """The names of the features of the model wide, which are as long as they may be."""
     names = [f"{WIDE * (LONGEST // 4 - 3)}{number:012}" for number in range(10)]
     connection.execute("SELECT load_model('wide', %s, feature_names => %s)", (grown(2, 2), names))
@@ -74,7 +74,7 @@ CALLS = [
 
 @pytest.mark.parametrize("call", CALLS)
 def test_an_error_has_a_bound(
-    connection: psycopg.Connection, names: list[str], logged: Callable, call: str
+    connection: Connection, names: list[str], logged: Callable, call: str
 ) -> None:
     connection.execute("SET client_min_messages = warning")
     with pytest.raises(psycopg.Error) as failed:
@@ -89,9 +89,9 @@ def test_an_error_has_a_bound(
 
 
 def test_the_features_of_another_version_are_named_in_short(
-    connection: psycopg.Connection, names: list[str]
+    connection: Connection, names: list[str]
 ) -> None:
-    notices: list[psycopg.errors.Diagnostic] = []
+    notices: list[errors.Diagnostic] = []
     connection.add_notice_handler(notices.append)
     query = "SELECT load_model('wide', %s, feature_names => %s)"
     try:
@@ -103,7 +103,7 @@ def test_the_features_of_another_version_are_named_in_short(
     assert all(len(text.encode()) <= BOUND for all_of in texts for text in all_of if text)
 
 
-def test_a_message_says_the_name_in_part(connection: psycopg.Connection) -> None:
+def test_a_message_says_the_name_in_part(connection: Connection) -> None:
     load(connection, "m", constant(1))
     name = "é" * 100
     connection.execute(

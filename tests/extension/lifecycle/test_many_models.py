@@ -3,7 +3,7 @@
 import statistics
 import time
 
-import psycopg
+from psycopg import Connection
 
 from tests.connections import Connect
 from tests.extension.lifecycle.image_files import mapped
@@ -15,7 +15,7 @@ MAX_IMAGES = 16_384
 MAX_RATIO = 4
 
 
-def copies(connection: psycopg.Connection, count: int) -> None:
+def copies(connection: Connection, count: int) -> None:
     """Models c1, c2 and so on, each with a separate image, made of the model m."""
     copied = "DELETE FROM {} WHERE model IN (SELECT id FROM pgboost_catalog.model WHERE name ~ '^c[0-9]')"
     for table in ("pgboost_catalog.version", "pgboost_catalog.file_part"):
@@ -45,7 +45,7 @@ def copies(connection: psycopg.Connection, count: int) -> None:
     )
 
 
-def predict_all(connection: psycopg.Connection, count: int) -> int:
+def predict_all(connection: Connection, count: int) -> int:
     return one(
         connection, "SELECT count(predict('c' || i, 1)) FROM generate_series(1, %s) AS i", (count,)
     )
@@ -58,7 +58,7 @@ def test_the_first_prediction_after_a_deploy_looks_at_one_model_only(connect: Co
     copies(writer, OPEN)
     assert predict_all(many, OPEN) == OPEN
     assert len(mapped(many)) == OPEN
-    seconds: dict[psycopg.Connection, list[float]] = {many: [], few: []}
+    seconds: dict[Connection, list[float]] = {many: [], few: []}
     for turn in range(60):
         version = turn % 2 + 1
         writer.execute("SELECT deploy_model(%s)", (f"m@{version}",))

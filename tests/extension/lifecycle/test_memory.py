@@ -5,16 +5,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-import psycopg
 import pytest
-from psycopg import errors
+from psycopg import Connection, errors
 
 from tests.connections import Connect
-from tests.extension.lifecycle.models import grown, load, one
+from tests.extension.lifecycle.models import ROW, grown, load, one
 from tests.extension.lifecycle.test_cancel import reset_statement_timeout
 from tests.times import TIMES
 
-ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, 0.5]::real[]"
 MOST_GROWTH_KB = 1024
 ROUNDS = 3
 FORMS = {
@@ -26,13 +24,13 @@ FORMS = {
 }
 
 
-def private_kb(connection: psycopg.Connection) -> int:
+def private_kb(connection: Connection) -> int:
     """The backend's private memory: neither shared buffers nor mapped files."""
     status = Path(f"/proc/{connection.info.backend_pid}/status").read_text()
     return int(re.search(r"RssAnon:\s+(\d+) kB", status)[1])
 
 
-def descriptors(connection: psycopg.Connection) -> int:
+def descriptors(connection: Connection) -> int:
     """Open files but those of relations, of which PostgreSQL keeps some open."""
     count = 0
     for link in Path(f"/proc/{connection.info.backend_pid}/fd").iterdir():
@@ -42,7 +40,7 @@ def descriptors(connection: psycopg.Connection) -> int:
     return count
 
 
-def peak_kb(connection: psycopg.Connection) -> int:
+def peak_kb(connection: Connection) -> int:
     """The backend's peak memory since the last call."""
     process = Path(f"/proc/{connection.info.backend_pid}")
     peak = int(re.search(r"VmHWM:\s+(\d+) kB", (process / "status").read_text())[1])
@@ -50,14 +48,14 @@ def peak_kb(connection: psycopg.Connection) -> int:
     return peak
 
 
-def mapped_images(connection: psycopg.Connection) -> tuple[int, int]:
+def mapped_images(connection: Connection) -> tuple[int, int]:
     """The number of image files that the backend has mapped, and their bytes together."""
     maps = Path(f"/proc/{connection.info.backend_pid}/maps").read_text()
     ranges = [line.split()[0].split("-") for line in maps.splitlines() if ".image" in line]
     return len(ranges), sum(int(end, 16) - int(begin, 16) for begin, end in ranges)
 
 
-def grows_by(connection: psycopg.Connection, work: Callable[[], object], times: int) -> int:
+def grows_by(connection: Connection, work: Callable[[], object], times: int) -> int:
     """The growth of the backend's memory in kilobytes by repeated work.
 
     A leak grows in each round; what the allocator keeps of work that ends anywhere does not.
@@ -74,8 +72,7 @@ def grows_by(connection: psycopg.Connection, work: Callable[[], object], times: 
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_long_scan_takes_no_more_than_a_short_one(connect: Connect, form: str) -> None:
-    connection = connect()
+def test_a_long_scan_takes_no_more_than_a_short_one(connection: Connection, form: str) -> None:
     load(connection, "m", grown(10, 4))
     rows = ", ".join(f"x AS f{i + 1}" for i in range(10))
     query = (
@@ -90,8 +87,9 @@ def test_a_long_scan_takes_no_more_than_a_short_one(connect: Connect, form: str)
     assert private_kb(connection) - before < 8 * MOST_GROWTH_KB
 
 
-def test_interactions_of_a_wide_model_take_little_more_than_the_result(connect: Connect) -> None:
-    connection = connect()
+def test_interactions_of_a_wide_model_take_little_more_than_the_result(
+    connection: Connection,
+) -> None:
     features = 11_000
     load(connection, "wide", grown(1, 1, features=features))
     row = f"array_fill(0.5::real, ARRAY[{features}])"
@@ -103,8 +101,7 @@ def test_interactions_of_a_wide_model_take_little_more_than_the_result(connect: 
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_many_statements_leave_nothing(connect: Connect, form: str) -> None:
-    connection = connect()
+def test_many_statements_leave_nothing(connection: Connection, form: str) -> None:
     load(connection, "m", grown(10, 4))
     rows = ", ".join(f"x AS f{i + 1}" for i in range(10))
     query = (
@@ -114,8 +111,7 @@ def test_many_statements_leave_nothing(connect: Connect, form: str) -> None:
     assert grows_by(connection, lambda: one(connection, query), 20_000 * TIMES) < MOST_GROWTH_KB
 
 
-def test_rows_of_a_type_that_changes_leave_nothing(connect: Connect) -> None:
-    connection = connect()
+def test_rows_of_a_type_that_changes_leave_nothing(connection: Connection) -> None:
     load(connection, "m", grown(10, 4))
     columns = ", ".join(f"f{i + 1} real" for i in range(10))
     connection.execute(f"CREATE TABLE r ({columns})")
@@ -129,8 +125,7 @@ def test_rows_of_a_type_that_changes_leave_nothing(connect: Connect) -> None:
     assert grows_by(connection, change, 2_000 * TIMES) < MOST_GROWTH_KB
 
 
-def test_many_errors_leave_nothing(connect: Connect) -> None:
-    connection = connect()
+def test_many_errors_leave_nothing(connection: Connection) -> None:
     load(connection, "m", grown(10, 4))
 
     def fail() -> None:
@@ -144,8 +139,7 @@ def test_many_errors_leave_nothing(connect: Connect) -> None:
     assert grows_by(connection, fail, 1000 * TIMES) < MOST_GROWTH_KB
 
 
-def test_many_cancelled_statements_leave_nothing(connect: Connect) -> None:
-    connection = connect()
+def test_many_cancelled_statements_leave_nothing(connection: Connection) -> None:
     load(connection, "m", grown(10, 4))
     connection.execute("CREATE TEMP TABLE file AS SELECT %b AS content", (grown(60, 8),))
     columns = ", ".join(["x"] * 10)
@@ -165,9 +159,8 @@ def test_many_cancelled_statements_leave_nothing(connect: Connect) -> None:
     assert one(connection, "SELECT count(*) FROM pgboost_models WHERE name = 'never'") == 0
 
 
-def test_a_file_above_the_limit_is_refused_before_it_is_read(connect: Connect) -> None:
+def test_a_file_above_the_limit_is_refused_before_it_is_read(connection: Connection) -> None:
     """The stored file is not even detoasted."""
-    connection = connect()
     connection.execute("CREATE TEMP TABLE large (content bytea)")
     connection.execute("ALTER TABLE large ALTER content SET STORAGE EXTERNAL")
     connection.execute("INSERT INTO large VALUES (convert_to(repeat(' ', 100000000), 'UTF8'))")

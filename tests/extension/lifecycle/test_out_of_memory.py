@@ -6,6 +6,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg import Connection
 
 from tests.extension.lifecycle.models import constant, grown, load, named, one, value
 from tests.times import TIMES
@@ -19,7 +20,7 @@ def restart(spare: Cluster, limit_kb: int | str) -> None:
     spare.place.run("bash", "-c", f"{command} -D '{spare.place.data}' -l '{spare.place.log}'")
 
 
-def address_space_kb(connection: psycopg.Connection) -> int:
+def address_space_kb(connection: Connection) -> int:
     status = Path(f"/proc/{connection.info.backend_pid}/status").read_text()
     return int(re.search(r"VmPeak:\s+(\d+) kB", status)[1])
 

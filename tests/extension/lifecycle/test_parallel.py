@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-import psycopg
 import pytest
+from psycopg import Connection, errors
 
 from tests.connections import Connect, in_parallel
 from tests.extension.lifecycle.models import constant, grown, load, one
@@ -36,7 +36,7 @@ def points(cluster, dbname: str) -> None:
         connection.execute("VACUUM ANALYZE points")
 
 
-def with_workers(connection: psycopg.Connection, workers: int = 2) -> psycopg.Connection:
+def with_workers(connection: Connection, workers: int = 2) -> Connection:
     """The connection, whose plans have that many workers, and no work of the leader."""
     in_parallel(connection)
     connection.execute(f"SET max_parallel_workers_per_gather = {workers}")
@@ -45,14 +45,14 @@ def with_workers(connection: psycopg.Connection, workers: int = 2) -> psycopg.Co
 
 
 @pytest.fixture
-def serial(connect: Connect) -> psycopg.Connection:
+def serial(connect: Connect) -> Connection:
     """A connection without workers."""
     connection = connect()
     connection.execute("SET max_parallel_workers_per_gather = 0")
     return connection
 
 
-def workers_launched(connection: psycopg.Connection, query: str) -> int:
+def workers_launched(connection: Connection, query: str) -> int:
     plan = one(connection, f"EXPLAIN (ANALYZE, FORMAT JSON) {query}")[0]["Plan"]
     while "Workers Launched" not in plan:
         if "Plans" not in plan:
@@ -63,9 +63,7 @@ def workers_launched(connection: psycopg.Connection, query: str) -> int:
 
 @pytest.mark.parametrize("workers", [2, 8])
 @pytest.mark.parametrize("form", FORMS)
-def test_every_row_is_equal(
-    connect: Connect, serial: psycopg.Connection, form: str, workers: int
-) -> None:
+def test_every_row_is_equal(connect: Connect, serial: Connection, form: str, workers: int) -> None:
     query = f"SELECT id, float4send(predict('m', {FORMS[form]})) AS bits FROM points"
     parallel = with_workers(connect(), workers)
     assert workers_launched(serial, query) == 0
@@ -88,7 +86,7 @@ def test_every_row_is_equal(
     ],
 )
 def test_functions_and_conditions_run_in_workers(
-    connect: Connect, serial: psycopg.Connection, query: str
+    connect: Connect, serial: Connection, query: str
 ) -> None:
     parallel = with_workers(connect())
     assert workers_launched(parallel, query) == 2
@@ -101,7 +99,7 @@ def test_functions_and_conditions_run_in_workers(
     "call", ["predict('m@best', ", "predict_pinned('m@1', ", "of_m(", "predict(model, "]
 )
 def test_aliases_pins_and_models_by_column_are_known_in_workers(
-    connect: Connect, serial: psycopg.Connection, call: str
+    connect: Connect, serial: Connection, call: str
 ) -> None:
     serial.execute("SELECT set_alias('m@1', 'best'), pin_model('m@1')")
     serial.execute("SELECT create_predict_function('m', 'of_m', replace => true)")
@@ -127,7 +125,7 @@ def test_predictions_of_workers_are_counted(connect: Connect) -> None:
 
 def test_an_error_in_a_worker_reaches_the_client(connect: Connect) -> None:
     connection = with_workers(connect())
-    with pytest.raises(psycopg.errors.DataException, match="expects 10 features, not 9"):
+    with pytest.raises(errors.DataException, match="expects 10 features, not 9"):
         connection.execute(f"SELECT sum(predict('m', {BY_COLUMN.rpartition(',')[0]})) FROM points")
     assert one(connection, f"SELECT count(predict('m', {BY_COLUMN})) FROM points") == ROWS
 
@@ -140,7 +138,7 @@ def test_workers_see_what_the_transaction_has_loaded_and_not_committed(connect: 
     assert workers_launched(connection, query) == 2
     assert one(connection, query) == 3 * ROWS
     connection.rollback()
-    with pytest.raises(psycopg.errors.UndefinedObject):
+    with pytest.raises(errors.UndefinedObject):
         one(connection, query)
 
 
@@ -150,7 +148,7 @@ def test_workers_have_the_rights_of_the_current_role(connect: Connect) -> None:
     with_workers(connection)
     query = f"SELECT sum(predict('m', {BY_COLUMN})) FROM points"
     connection.execute("SET LOCAL ROLE parallel_user; SAVEPOINT s")
-    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+    with pytest.raises(errors.InsufficientPrivilege):
         one(connection, query)
     connection.execute("ROLLBACK TO s; RESET ROLE")
     connection.execute("SELECT grant_model('m', 'parallel_user'); SET LOCAL ROLE parallel_user")
@@ -158,13 +156,12 @@ def test_workers_have_the_rights_of_the_current_role(connect: Connect) -> None:
     connection.rollback()
 
 
-def test_settings_reach_the_workers(connect: Connect) -> None:
-    connection = connect()
+def test_settings_reach_the_workers(connection: Connection) -> None:
     load(connection, "tickets", (MODELS / "tickets.ubj").read_bytes())
     with_workers(connection)
     query = "SELECT count(predict('tickets', 'no day', 10, f1)) FROM points"
     assert workers_launched(connection, query.replace("no day", "mon")) == 2
-    with pytest.raises(psycopg.errors.InvalidTextRepresentation, match="parallel worker"):
+    with pytest.raises(errors.InvalidTextRepresentation, match="parallel worker"):
         one(connection, query)
     connection.execute("SET pgboost.unknown_category = 'missing'")
     assert workers_launched(connection, query) == 2

@@ -4,9 +4,8 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
-import psycopg
 import pytest
-from psycopg import errors
+from psycopg import Connection, errors
 
 from tests.connections import Connect, in_parallel, plan_of, waits
 from tests.extension.lifecycle.models import constant, drop_all, grown, load, one
@@ -15,21 +14,14 @@ SECONDS = 20
 
 
 @pytest.fixture(autouse=True)
-def model(connection: psycopg.Connection) -> str:
+def model(connection: Connection) -> str:
     """The model m, whose first free version is pinned; its reference."""
     connection.execute("DROP TABLE IF EXISTS t")
-    drop_unpinned(connection)
+    drop_all(connection)
     reference = f"m@{load(connection, 'm', constant(1))}"
     connection.execute("SELECT pin_model(%s)", (reference,))
     connection.execute("CREATE TABLE t AS SELECT i::real AS a FROM generate_series(1, 100) AS i")
     return reference
-
-
-def drop_unpinned(connection: psycopg.Connection) -> None:
-    connection.execute(
-        "SELECT unpin_model(name || '@' || version) FROM pgboost_models WHERE pinned ORDER BY version"
-    )
-    drop_all(connection)
 
 
 def index(model: str, table: str = "t") -> str:
@@ -45,7 +37,7 @@ def beside() -> "Callable[[Callable[[], object]], Future]":
 
 @pytest.mark.parametrize("rows", [100, 0])
 def test_unpinning_waits_for_an_index_that_is_made(
-    connect: Connect, connection: psycopg.Connection, beside: Callable, model: str, rows: int
+    connect: Connect, connection: Connection, beside: Callable, model: str, rows: int
 ) -> None:
     """Also without a row to predict for."""
     connection.execute("DELETE FROM t WHERE a > %s", (rows,))
@@ -60,7 +52,7 @@ def test_unpinning_waits_for_an_index_that_is_made(
 
 @pytest.mark.parametrize("level", ["REPEATABLE READ", "SERIALIZABLE"])
 def test_an_old_snapshot_hides_no_index(
-    connect: Connect, connection: psycopg.Connection, model: str, level: str
+    connect: Connect, connection: Connection, model: str, level: str
 ) -> None:
     owner = connect(autocommit=False)
     owner.execute(f"SET TRANSACTION ISOLATION LEVEL {level}")
@@ -72,7 +64,7 @@ def test_an_old_snapshot_hides_no_index(
 
 @pytest.mark.parametrize("drop", [False, True])
 def test_an_index_waits_for_unpinning(
-    connect: Connect, connection: psycopg.Connection, beside: Callable, model: str, drop: bool
+    connect: Connect, connection: Connection, beside: Callable, model: str, drop: bool
 ) -> None:
     maker, owner = connect(), connect(autocommit=False)
     owner.execute("SELECT unpin_model(%s)", (model,))
@@ -87,7 +79,7 @@ def test_an_index_waits_for_unpinning(
 
 
 def test_an_index_is_made_if_the_pin_stays(
-    connect: Connect, connection: psycopg.Connection, beside: Callable, model: str
+    connect: Connect, connection: Connection, beside: Callable, model: str
 ) -> None:
     maker, owner = connect(), connect(autocommit=False)
     owner.execute("SELECT unpin_model(%s)", (model,))
@@ -100,7 +92,7 @@ def test_an_index_is_made_if_the_pin_stays(
 
 
 def test_unpinning_waits_for_a_statement_that_predicts(
-    connect: Connect, connection: psycopg.Connection, beside: Callable, model: str
+    connect: Connect, connection: Connection, beside: Callable, model: str
 ) -> None:
     """By a plan that was made before the transaction."""
     reader, owner = connect(autocommit=False), connect()
@@ -115,18 +107,14 @@ def test_unpinning_waits_for_a_statement_that_predicts(
         owner.execute("SELECT pin_model(%s)", (model,))
 
 
-def test_a_timeout_ends_the_wait(
-    connect: Connect, connection: psycopg.Connection, model: str
-) -> None:
+def test_a_timeout_ends_the_wait(connect: Connect, connection: Connection, model: str) -> None:
     connect(autocommit=False).execute(index(model))
     connection.execute("SET lock_timeout = '100ms'")
     with pytest.raises(errors.LockNotAvailable):
         connection.execute("SELECT unpin_model(%s)", (model,))
 
 
-def test_predict_takes_no_lock(
-    connect: Connect, connection: psycopg.Connection, model: str
-) -> None:
+def test_predict_takes_no_lock(connect: Connect, connection: Connection, model: str) -> None:
     reader = connect(autocommit=False)
     query = "SELECT predict(%s, a), {} FROM t WHERE a = 1"
     locks = f"SELECT count(*) FROM pg_locks WHERE pid = {reader.info.backend_pid} AND locktype = 'object'"
@@ -137,7 +125,7 @@ def test_predict_takes_no_lock(
 
 
 def test_a_role_without_privileges_keeps_nobody_waiting(
-    connect: Connect, connection: psycopg.Connection, model: str
+    connect: Connect, connection: Connection, model: str
 ) -> None:
     connection.execute("DROP ROLE IF EXISTS stranger")
     connection.execute("CREATE ROLE stranger LOGIN")
@@ -152,7 +140,7 @@ def test_a_role_without_privileges_keeps_nobody_waiting(
 
 
 def test_transactions_that_only_read_and_parallel_workers_predict(
-    connection: psycopg.Connection, model: str
+    connection: Connection, model: str
 ) -> None:
     connection.execute("INSERT INTO t SELECT i FROM generate_series(101, 20000) AS i")
     connection.execute("ALTER TABLE t SET (parallel_workers = 2)")
@@ -169,7 +157,7 @@ def test_transactions_that_only_read_and_parallel_workers_predict(
 
 
 def test_a_number_is_not_given_again_to_an_old_snapshot(
-    connect: Connect, connection: psycopg.Connection, model: str
+    connect: Connect, connection: Connection, model: str
 ) -> None:
     """It sees neither the model nor that its number was pinned."""
     loader = connect(autocommit=False)
@@ -197,7 +185,7 @@ ROWS = {
 
 @pytest.mark.parametrize("rows", [1, 300])
 @pytest.mark.parametrize("kind", ROWS)
-def test_rows_are_refused(connection: psycopg.Connection, model: str, kind: str, rows: int) -> None:
+def test_rows_are_refused(connection: Connection, model: str, kind: str, rows: int) -> None:
     """Since their columns can be renamed; for one row and in batches."""
     connection.execute(
         "DROP DOMAIN IF EXISTS checked; DROP TYPE IF EXISTS pair CASCADE;"
@@ -212,7 +200,7 @@ def test_rows_are_refused(connection: psycopg.Connection, model: str, kind: str,
     connection.execute("DROP DOMAIN checked")
 
 
-def test_columns_arrays_and_jsonb_are_taken(connection: psycopg.Connection, model: str) -> None:
+def test_columns_arrays_and_jsonb_are_taken(connection: Connection, model: str) -> None:
     for features in ("a", "ARRAY[a]", "jsonb_build_object('f1', a, 'other', 1)"):
         assert one(connection, f"SELECT sum(predict_pinned('{model}', {features})) FROM t") == 100
 
@@ -226,9 +214,7 @@ def test_columns_arrays_and_jsonb_are_taken(connection: psycopg.Connection, mode
         ("bytea_output", "escape"),
     ],
 )  # fmt: skip
-def test_no_setting_changes_a_number(
-    connection: psycopg.Connection, setting: tuple[str, str]
-) -> None:
+def test_no_setting_changes_a_number(connection: Connection, setting: tuple[str, str]) -> None:
     """The reading of every type depends on no setting."""
     version = load(connection, "settings", grown(40, 5))
     connection.execute(f"SELECT pin_model('settings@{version}')")
@@ -245,7 +231,7 @@ def test_no_setting_changes_a_number(
     assert one(connection, query) == before
 
 
-def test_categories_are_compared_by_their_bytes(connection: psycopg.Connection) -> None:
+def test_categories_are_compared_by_their_bytes(connection: Connection) -> None:
     """Whatever the collation and the type."""
     try:
         connection.execute(
@@ -265,7 +251,7 @@ def test_categories_are_compared_by_their_bytes(connection: psycopg.Connection) 
         assert "no setting" in unknown.value.diag.message_hint
 
 
-def make_indexes(session: psycopg.Connection, table: str, end: float) -> tuple[int, list]:
+def make_indexes(session: Connection, table: str, end: float) -> tuple[int, list]:
     """Makes and drops indexes of pinned versions; returns their number and the wrong answers."""
     made, wrong = 0, []
     session.execute(f"CREATE TABLE {table} AS SELECT * FROM t")
@@ -294,7 +280,7 @@ def make_indexes(session: psycopg.Connection, table: str, end: float) -> tuple[i
     return made, wrong
 
 
-def change_models(session: psycopg.Connection, end: float) -> tuple[int, list]:
+def change_models(session: Connection, end: float) -> tuple[int, list]:
     """Loads models that answer differently, pins, unpins and drops them, which waits for indexes."""
     dropped, value, numbers = 0, 10, []
     while time.monotonic() < end:

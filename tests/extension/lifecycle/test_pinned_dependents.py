@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-import psycopg
 import pytest
-from psycopg import errors
+from psycopg import Connection, errors
 
 from tests.connections import Connect, waits
 from tests.extension.lifecycle.models import constant, drop_all, load, one
@@ -74,13 +73,10 @@ def roles(cluster: Cluster, dbname: str) -> Iterator[None]:
 
 
 @pytest.fixture
-def model(connection: psycopg.Connection) -> str:
+def model(connection: Connection) -> str:
     """The model m, whose first free version is pinned and granted; its reference."""
     for maker in MAKERS:
         connection.execute(f"DROP SCHEMA IF EXISTS {maker} CASCADE")
-    connection.execute(
-        "SELECT unpin_model(name || '@' || version) FROM pgboost_models WHERE pinned ORDER BY version"
-    )
     drop_all(connection)
     reference = f"m@{load(connection, 'm', constant(1))}"
     connection.execute(f"SELECT pin_model(%s), grant_model('m', '{GRANTEE}')", (reference,))
@@ -95,8 +91,8 @@ def model(connection: psycopg.Connection) -> str:
 
 
 @pytest.fixture
-def open_as(connect: Connect) -> Callable[..., psycopg.Connection]:
-    def opened(maker: str, **known: bool) -> psycopg.Connection:
+def open_as(connect: Connect) -> Callable[..., Connection]:
+    def opened(maker: str, **known: bool) -> Connection:
         session = connect(maker, **known)
         session.execute(f"SET search_path = {maker}, public")
         return session
@@ -104,13 +100,13 @@ def open_as(connect: Connect) -> Callable[..., psycopg.Connection]:
     return opened
 
 
-def unpin(session: psycopg.Connection, model: str) -> None:
+def unpin(session: Connection, model: str) -> None:
     session.execute("SELECT unpin_model(%s)", (model,))
 
 
 @pytest.mark.parametrize("kind", EXPRESSIONS)
 def test_unpinning_waits_for_an_open_transaction_and_then_sees_its_object(
-    connect: Connect, connection: psycopg.Connection, open_as: Callable, model: str, kind: str
+    connect: Connect, connection: Connection, open_as: Callable, model: str, kind: str
 ) -> None:
     maker, owner = open_as(GRANTEE, autocommit=False), connect()
     maker.execute(EXPRESSIONS[kind].format(model=model))
@@ -126,7 +122,7 @@ def test_unpinning_waits_for_an_open_transaction_and_then_sees_its_object(
 
 @pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK"])
 def test_unpinning_waits_for_a_maker_without_a_deadlock(
-    connect: Connect, connection: psycopg.Connection, open_as: Callable, model: str, end: str
+    connect: Connect, connection: Connection, open_as: Callable, model: str, end: str
 ) -> None:
     """The maker uses its object and the version meanwhile."""
     maker, owner = open_as(GRANTEE, autocommit=False), connect()
@@ -145,7 +141,7 @@ def test_unpinning_waits_for_a_maker_without_a_deadlock(
 
 
 def test_a_prepared_transaction_is_waited_for_until_a_timeout_or_a_cancel(
-    connect: Connect, connection: psycopg.Connection, open_as: Callable, model: str
+    connect: Connect, connection: Connection, open_as: Callable, model: str
 ) -> None:
     maker, owner = open_as(GRANTEE, autocommit=False), connect()
     maker.execute(EXPRESSIONS["view"].format(model=model))
@@ -170,7 +166,7 @@ def test_a_prepared_transaction_is_waited_for_until_a_timeout_or_a_cancel(
 @pytest.mark.parametrize("committed", [True, False])
 @pytest.mark.parametrize("kind", [*EXPRESSIONS, *NAMES])
 def test_a_stranger_keeps_no_pin_by_any_object(
-    connection: psycopg.Connection, open_as: Callable, model: str, kind: str, committed: bool
+    connection: Connection, open_as: Callable, model: str, kind: str, committed: bool
 ) -> None:
     stranger = open_as(STRANGER, autocommit=committed)
     stranger.execute((EXPRESSIONS | NAMES)[kind].format(model=model))
@@ -180,7 +176,7 @@ def test_a_stranger_keeps_no_pin_by_any_object(
 
 @pytest.mark.parametrize("kind", NAMES)
 def test_objects_without_a_call_keep_no_pin(
-    connection: psycopg.Connection, open_as: Callable, model: str, kind: str
+    connection: Connection, open_as: Callable, model: str, kind: str
 ) -> None:
     """An operator or an aggregate cannot predict with it either."""
     load(connection, "other", constant(2))
@@ -194,7 +190,7 @@ def test_objects_without_a_call_keep_no_pin(
     unpin(connection, model)
 
 
-def test_an_operator_class_keeps_no_pin(connection: psycopg.Connection, model: str) -> None:
+def test_an_operator_class_keeps_no_pin(connection: Connection, model: str) -> None:
     """Even a superuser's; and a cast by the function is refused."""
     connection.execute(
         "CREATE OPERATOR CLASS pin_grantee.made FOR TYPE text USING gist AS "
@@ -207,7 +203,7 @@ def test_an_operator_class_keeps_no_pin(connection: psycopg.Connection, model: s
 
 @pytest.mark.parametrize("allowed", [True, False])
 def test_an_object_counts_by_who_owns_it_now(
-    connection: psycopg.Connection, open_as: Callable, model: str, allowed: bool
+    connection: Connection, open_as: Callable, model: str, allowed: bool
 ) -> None:
     """Neither its creator counts, nor its owner's privileges when it was created."""
     open_as(STRANGER if allowed else GRANTEE).execute(EXPRESSIONS["view"].format(model=model))

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from psycopg import errors
 
-from tests.extension.lifecycle.client_programs import run
+from tests.extension.lifecycle.client_programs import restored, run
 from tests.extension.lifecycle.models import grown, load, one
 from tools.cluster import Cluster
 
+TARGET = "pin_restored"
 ARGUMENTS = "a, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, NULL"
-PSQL = ("psql", "-q", "-v", "ON_ERROR_STOP=1", "-o", "/dev/null")
 
 
 def source(
@@ -60,19 +60,10 @@ def facts(cluster: Cluster, database: str, table: str = "public.a_table") -> lis
         return aliases + connection.execute(query).fetchall()
 
 
-def restored(cluster: Cluster, database: str) -> str:
-    """An empty database to restore the dump of another into."""
-    target = f"{database}_restored"
-    cluster.create_database(target, replace=True)
-    return target
-
-
 def test_a_plain_dump_restores_an_index(cluster: Cluster) -> None:
     before = source(cluster, "pin_index", "public", generated=False)
-    target = restored(cluster, "pin_index")
-    run(cluster, target, *PSQL, stdin=run(cluster, "pin_index", "pg_dump"))
     assert len(before) > 500
-    assert facts(cluster, target) == before
+    assert facts(cluster, restored(cluster, "pin_index", TARGET)) == before
 
 
 def test_a_dump_keeps_which_numbers_were_pinned(cluster: Cluster) -> None:
@@ -81,9 +72,7 @@ def test_a_dump_keeps_which_numbers_were_pinned(cluster: Cluster) -> None:
     with cluster.connect("pin_numbers") as connection:
         connection.execute("DROP TABLE a_table")
         connection.execute("SELECT unpin_model('m@1'), drop_model('m')")
-    target = restored(cluster, "pin_numbers")
-    run(cluster, target, *PSQL, stdin=run(cluster, "pin_numbers", "pg_dump"))
-    with cluster.connect(target) as connection:
+    with cluster.connect(restored(cluster, "pin_numbers", TARGET)) as connection:
         assert load(connection, "m", grown(20, 5)) == 2
         assert load(connection, "other", grown(20, 5)) == 1
 
@@ -92,44 +81,40 @@ def test_a_dump_keeps_which_numbers_were_pinned(cluster: Cluster) -> None:
 def test_an_archive_restores_an_index(cluster: Cluster, tmp_path: Path, parallel: bool) -> None:
     """In parallel section by section: otherwise an index may be built before the models are restored."""
     before = source(cluster, "pin_archive", "public", generated=False)
-    target = restored(cluster, "pin_archive")
+    cluster.create_database(TARGET, replace=True)
     archive = tmp_path / "archive"
     run(cluster, "pin_archive", "pg_dump", "--format=custom", "--file", archive)
     sections = ("pre-data", "data", "post-data")
     for options in [("--jobs=2", f"--section={part}") for part in sections] if parallel else [()]:
-        run(cluster, target, "pg_restore", *options, "-d", target, archive)
-    assert facts(cluster, target) == before
+        run(cluster, TARGET, "pg_restore", *options, "-d", TARGET, archive)
+    assert facts(cluster, TARGET) == before
 
 
 def test_a_generated_column_of_an_earlier_schema_needs_the_models_first(cluster: Cluster) -> None:
     """pg_dump writes app.a_table before pgboost_catalog.model, as the SQL reference says."""
     source(cluster, "pin_column", "public", generated=True, table="app.a_table")
-    target = restored(cluster, "pin_column")
-    dump = run(cluster, "pin_column", "pg_dump")
     with pytest.raises(AssertionError, match='model "m" does not exist'):
-        run(cluster, target, *PSQL, stdin=dump)
+        restored(cluster, "pin_column", TARGET)
 
 
 @pytest.mark.parametrize("schema", ["public", "zoo"])
 def test_a_generated_column_of_a_later_schema_is_restored(cluster: Cluster, schema: str) -> None:
     before = source(cluster, "pin_schema", schema, generated=True)
-    target = restored(cluster, "pin_schema")
-    run(cluster, target, *PSQL, stdin=run(cluster, "pin_schema", "pg_dump"))
-    assert facts(cluster, target) == before
+    assert facts(cluster, restored(cluster, "pin_schema", TARGET)) == before
 
 
 def test_lists_restore_a_generated_column(cluster: Cluster, tmp_path: Path) -> None:
     table = "app.a_table"
     before = source(cluster, "pin_lists", "public", generated=True, table=table)
-    target = restored(cluster, "pin_lists")
+    cluster.create_database(TARGET, replace=True)
     archive, models, others = (tmp_path / name for name in ("archive", "models", "others"))
     run(cluster, "pin_lists", "pg_dump", "--format=custom", "--file", archive)
-    listed = run(cluster, target, "pg_restore", "--list", archive).decode().splitlines()
+    listed = run(cluster, TARGET, "pg_restore", "--list", archive).decode().splitlines()
     data = [line for line in listed if " TABLE DATA " in line]
     models.write_text("\n".join(line for line in data if " pgboost_catalog " in line))
     others.write_text("\n".join(line for line in data if " pgboost_catalog " not in line))
-    run(cluster, target, "pg_restore", "--section=pre-data", "-d", target, archive)
+    run(cluster, TARGET, "pg_restore", "--section=pre-data", "-d", TARGET, archive)
     for part in (models, others):
-        run(cluster, target, "pg_restore", "--use-list", part, "-d", target, archive)
-    run(cluster, target, "pg_restore", "--section=post-data", "-d", target, archive)
-    assert facts(cluster, target, table) == before
+        run(cluster, TARGET, "pg_restore", "--use-list", part, "-d", TARGET, archive)
+    run(cluster, TARGET, "pg_restore", "--section=post-data", "-d", TARGET, archive)
+    assert facts(cluster, TARGET, table) == before

@@ -7,20 +7,12 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from tests.extension.lifecycle.models import constant, grown, load, one, value
+from tests.extension.lifecycle.conftest import restart
+from tests.extension.lifecycle.models import ROW, constant, grown, load, one, value
 from tests.times import TIMES
 from tools.cluster import Cluster
-from tools.cluster.server import bin_directory
 
-ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, 0.5]::real[]"
 CONNECTIONS = 200 * TIMES
-
-
-def restart(spare: Cluster, **environment: str) -> None:
-    """Restarts the server with its configuration files in this environment."""
-    command = [bin_directory() / "pg_ctl", "restart", "-D", spare.place.data, "-l", spare.place.log]
-    variables = [f"{name}={text}" for name, text in environment.items()]
-    spare.place.run("env", *variables, *command, "-m", "fast", "-w")
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +28,9 @@ def expected(spare: Cluster) -> float:
 @pytest.fixture
 def preloaded(spare: Cluster, expected: float) -> Iterator[Cluster]:
     """The spare cluster with the library in its postmaster."""
-    with spare.connect() as connection:
-        connection.execute("ALTER SYSTEM SET shared_preload_libraries = 'pgboost'")
-    restart(spare)
+    restart(spare, shared_preload_libraries="pgboost")
     yield spare
-    with spare.connect() as connection:
-        connection.execute("ALTER SYSTEM RESET shared_preload_libraries")
-    restart(spare)
+    restart(spare, shared_preload_libraries="")
 
 
 def postmaster(spare: Cluster) -> int:
@@ -76,29 +64,23 @@ def test_it_predicts_when_preloaded(preloaded: Cluster, expected: float) -> None
 
 
 def test_settings_of_the_configuration_hold(preloaded: Cluster) -> None:
-    with preloaded.connect() as connection:
-        connection.execute("ALTER SYSTEM SET pgboost.cache_size = '7MB'")
-        connection.execute("ALTER SYSTEM SET pgboost.unknown_category = 'missing'")
-        connection.execute("SELECT pg_reload_conf()")
+    settings = {"pgboost.cache_size": "7MB", "pgboost.unknown_category": "missing"}
     try:
-        restart(preloaded)
+        restart(preloaded, **settings)
         with preloaded.connect() as connection:
-            assert one(connection, "SHOW pgboost.cache_size") == "7MB"
-            assert one(connection, "SHOW pgboost.unknown_category") == "missing"
+            assert {name: one(connection, f"SHOW {name}") for name in settings} == settings
             assert value(connection) == 1
     finally:
         with preloaded.connect() as connection:
-            connection.execute("ALTER SYSTEM RESET pgboost.cache_size")
-            connection.execute("ALTER SYSTEM RESET pgboost.unknown_category")
+            for name in settings:
+                connection.execute(f"ALTER SYSTEM RESET {name}")
 
 
 @pytest.mark.parametrize("preload", ["", "pgboost"])
 def test_no_backtrace_reaches_a_client(spare: Cluster, expected: float, preload: str) -> None:
     """Whatever the server's environment sets for Rust programs."""
-    if preload:
-        with spare.connect() as connection:
-            connection.execute(f"ALTER SYSTEM SET shared_preload_libraries = '{preload}'")
-    restart(spare, RUST_BACKTRACE="full", RUST_LIB_BACKTRACE="1")
+    variables = ("RUST_BACKTRACE=full", "RUST_LIB_BACKTRACE=1")
+    restart(spare, variables, shared_preload_libraries=preload)
     try:
         with spare.connect() as connection:
             connection.execute("CREATE TEMP TABLE environment (backtrace text)")
@@ -123,9 +105,7 @@ def test_no_backtrace_reaches_a_client(spare: Cluster, expected: float, preload:
                 assert "panic" not in told and ".rs" not in told, told
             connection.execute("ALTER TABLE pgboost_catalog.version DROP CONSTRAINT never")
     finally:
-        with spare.connect() as connection:
-            connection.execute("ALTER SYSTEM RESET shared_preload_libraries")
-        restart(spare)
+        restart(spare, shared_preload_libraries="")
 
 
 def predict_once_per_connection(server: Cluster, expected: float) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
-from psycopg import errors
+from psycopg import Connection, errors
 
 from tests.connections import Connect
 from tests.extension.lifecycle.models import constant, load, one, value
@@ -21,7 +21,7 @@ COMMIT;
 
 
 @pytest.fixture(autouse=True)
-def roles(connection: psycopg.Connection) -> Iterator[None]:
+def roles(connection: Connection) -> Iterator[None]:
     """A user, a group and an owner; the owner's model m answers 1."""
     for role in ("lifecycle_user", "lifecycle_owner"):
         connection.execute(f"CREATE ROLE {role} LOGIN")
@@ -37,7 +37,7 @@ def roles(connection: psycopg.Connection) -> Iterator[None]:
         connection.execute(f"DROP ROLE {role}")
 
 
-def denied(connection: psycopg.Connection) -> bool:
+def denied(connection: Connection) -> bool:
     """Returns whether the use of m is denied; any other error fails the test."""
     try:
         assert value(connection) == 1

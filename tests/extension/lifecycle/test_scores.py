@@ -2,23 +2,22 @@
 
 from collections.abc import Iterator
 
-import psycopg
 import pytest
-from psycopg import errors
+from psycopg import Connection, errors
 
 from tests.connections import Connect
-from tests.extension.lifecycle.client_programs import run
+from tests.extension.lifecycle.client_programs import restored, run
+from tests.extension.lifecycle.conftest import restart
 from tests.extension.lifecycle.models import constant, drop_all, load, one
 from tests.extension.lifecycle.test_logical_replication import until
 from tools.cluster import Cluster
-from tools.cluster.server import bin_directory
 
 SCORES = "SELECT array_agg((id, score, score_version)::text ORDER BY id) FROM scored"
 BEHIND = "SELECT rows_behind FROM pgboost_scores"
 
 
 @pytest.fixture(autouse=True)
-def scored(connection: psycopg.Connection) -> Iterator[None]:
+def scored(connection: Connection) -> Iterator[None]:
     """A table of 5,000 rows whose scores are kept, and two versions; the first is deployed."""
     connection.execute("DROP TABLE IF EXISTS scored")
     drop_all(connection)
@@ -32,35 +31,33 @@ def scored(connection: psycopg.Connection) -> Iterator[None]:
     connection.execute("DROP TABLE IF EXISTS scored")
 
 
-@pytest.mark.parametrize("arguments", [("--format=plain",), ("--format=custom", "--jobs=2")])
+@pytest.mark.parametrize("file_format", ["plain", "custom"])
 def test_a_dump_brings_scores_and_triggers(
-    cluster: Cluster, connection: psycopg.Connection, dbname: str, arguments: tuple[str, ...]
+    cluster: Cluster, connection: Connection, dbname: str, file_format: str
 ) -> None:
     """Rows of another version come as they were: restoring scores nothing."""
     connection.execute("UPDATE scored SET f1 = 0 WHERE id = 1")
     connection.execute("SELECT deploy_model('m@2')")
     connection.execute("INSERT INTO scored VALUES (0, 1)")
-    cluster.create_database("scores_restored", replace=True)
-    if arguments[0] == "--format=plain":
-        dump = run(cluster, dbname, "pg_dump")
-        run(cluster, "scores_restored", "psql", "-q", "-v", "ON_ERROR_STOP=1", stdin=dump)
+    target = "scores_restored"
+    if file_format == "plain":
+        restored(cluster, dbname, target)
     else:
+        cluster.create_database(target, replace=True)
         dump = run(cluster, dbname, "pg_dump", "--format=custom")
-        run(cluster, "scores_restored", "pg_restore", "-d", "scores_restored", stdin=dump)
-    with cluster.connect("scores_restored") as restored:
-        assert one(restored, SCORES) == one(connection, SCORES)
-        assert one(restored, BEHIND) == one(connection, BEHIND) == 5000
-        restored.execute("INSERT INTO scored VALUES (-1, 1)")
-        assert one(restored, "SELECT score FROM scored WHERE id = -1") == 2
-        restored.execute("CALL refresh_scores('scored', 700)")
-        assert one(restored, BEHIND) == 0
+        run(cluster, target, "pg_restore", "-d", target, stdin=dump)
+    with cluster.connect(target) as copy:
+        assert one(copy, SCORES) == one(connection, SCORES)
+        assert one(copy, BEHIND) == one(connection, BEHIND) == 5000
+        copy.execute("INSERT INTO scored VALUES (-1, 1)")
+        assert one(copy, "SELECT score FROM scored WHERE id = -1") == 2
+        copy.execute("CALL refresh_scores('scored', 700)")
+        assert one(copy, BEHIND) == 0
         with pytest.raises(errors.ObjectInUse):
-            restored.execute("SELECT drop_model('m')")
+            copy.execute("SELECT drop_model('m')")
 
 
-def test_a_refresh_that_is_stopped_goes_on(
-    connection: psycopg.Connection, connect: Connect
-) -> None:
+def test_a_refresh_that_is_stopped_goes_on(connection: Connection, connect: Connect) -> None:
     """Committed batches stay, and the next refresh does the rest."""
     connection.execute("SELECT deploy_model('m@2')")
     stopped = connect()
@@ -83,7 +80,7 @@ def test_a_refresh_that_is_stopped_goes_on(
 
 
 def test_a_deployment_during_a_statement_counts_for_the_next(
-    connection: psycopg.Connection, connect: Connect
+    connection: Connection, connect: Connect
 ) -> None:
     writer = connect()
     writer.execute("PREPARE written AS INSERT INTO scored VALUES ($1, 0) RETURNING score_version")
@@ -98,7 +95,7 @@ def test_a_deployment_during_a_statement_counts_for_the_next(
     writer.execute("ROLLBACK")
 
 
-def test_planted_objects_are_not_used(connection: psycopg.Connection, connect: Connect) -> None:
+def test_planted_objects_are_not_used(connection: Connection, connect: Connect) -> None:
     """Operators and functions that another role has put first on the search path."""
     connection.execute("SELECT deploy_model('m@2')")
     connection.execute("CREATE SCHEMA planted; CREATE TABLE planted.pg_trigger (tgrelid oid)")
@@ -129,10 +126,7 @@ def test_planted_objects_are_not_used(connection: psycopg.Connection, connect: C
 
 def test_logical_replication_copies_scores_or_makes_them(spare: Cluster) -> None:
     """A subscriber keeps the publisher's scores, unless it is told to make its own."""
-    with spare.connect() as admin:
-        admin.execute("ALTER SYSTEM SET wal_level = logical")
-    restart = [bin_directory() / "pg_ctl", "restart", "-D", spare.place.data, "-m", "fast", "-w"]
-    spare.place.run(*restart, "-l", spare.place.log)
+    restart(spare, wal_level="logical")
     spare.create_database("scores_subscriber")
     with spare.connect() as publisher, spare.connect("scores_subscriber") as subscriber:
         subscriber.execute("CREATE EXTENSION pgboost")

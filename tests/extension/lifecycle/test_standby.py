@@ -6,21 +6,19 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
-from psycopg import errors
+from psycopg import Connection, errors
 
 from tests.connections import in_parallel, plan_of
-from tests.extension.lifecycle.models import constant, grown, load, one, value
+from tests.extension.lifecycle.models import ROW, constant, grown, load, one, value
 from tools.cluster import Cluster
 from tools.cluster.standby import follow, promote, stop
 
-ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, 0.5]::real[]"
 NAMED_ROWS = "SELECT {} FROM generate_series(1, 9) AS i".format(
     ", ".join(f"i / 10.0 AS f{number}" for number in range(1, 11))
 )
 REPLAY_SECONDS = 20
-Pair = tuple[psycopg.Connection, psycopg.Connection]
+Pair = tuple[Connection, Connection]
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +43,7 @@ def pair(spare: Cluster, standby: Cluster) -> Iterator[Pair]:
         yield primary, replica
 
 
-def replayed(primary: psycopg.Connection, replica: psycopg.Connection) -> None:
+def replayed(primary: Connection, replica: Connection) -> None:
     """Returns once the standby has replayed what the primary has written."""
     # The cluster commits without waiting for its log; this one is written out, and all before it.
     with primary.transaction():

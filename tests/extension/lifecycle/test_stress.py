@@ -4,8 +4,8 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-import psycopg
 import pytest
+from psycopg import Connection
 
 from tests.connections import Connect
 from tests.extension.lifecycle.models import constant, load
@@ -38,7 +38,7 @@ class Deploys:
             self.failures.append(f"{reader}: {set(answers)} after deploy {before}, not {possible}")
 
 
-def read(connection: psycopg.Connection, query: str, deploys: Deploys) -> None:
+def read(connection: Connection, query: str, deploys: Deploys) -> None:
     """A thread that ends with an error fails its test (pyproject.toml)."""
     while not deploys.done:
         before = deploys.acknowledged
@@ -46,7 +46,7 @@ def read(connection: psycopg.Connection, query: str, deploys: Deploys) -> None:
         deploys.check(before, answers, query)
 
 
-def deploy(connection: psycopg.Connection, deploys: Deploys) -> None:
+def deploy(connection: Connection, deploys: Deploys) -> None:
     """Deploys in turn, each time until some reader had only one right answer to give."""
     pause = threading.Event()
     try:

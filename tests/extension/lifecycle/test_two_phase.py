@@ -3,26 +3,22 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
-from psycopg import errors
+from psycopg import Connection, errors
 
+from tests.extension.lifecycle.conftest import restart
 from tests.extension.lifecycle.models import constant, load, one, value
 from tools.cluster import Cluster
-from tools.cluster.server import bin_directory
 
 
 @pytest.fixture(scope="module", autouse=True)
 def allowed(spare: Cluster) -> None:
     """Prepared transactions are off unless the server is told otherwise when it starts."""
-    with spare.connect() as connection:
-        connection.execute("ALTER SYSTEM SET max_prepared_transactions = 5")
-    restart = [bin_directory() / "pg_ctl", "restart", "-D", spare.place.data, "-m", "fast", "-w"]
-    spare.place.run(*restart, "-l", spare.place.log)
+    restart(spare, max_prepared_transactions=5)
 
 
 @pytest.fixture
-def pair(spare: Cluster) -> Iterator[tuple[psycopg.Connection, psycopg.Connection]]:
+def pair(spare: Cluster) -> Iterator[tuple[Connection, Connection]]:
     """One that writes and one that reads; version 1 of m answers 1."""
     with spare.connect() as writer, spare.connect() as reader:
         load(writer, "m", constant(1))
@@ -31,10 +27,10 @@ def pair(spare: Cluster) -> Iterator[tuple[psycopg.Connection, psycopg.Connectio
         writer.execute("SELECT drop_model('m') FROM pgboost_catalog.model WHERE name = 'm'")
 
 
-Pair = tuple[psycopg.Connection, psycopg.Connection]
+Pair = tuple[Connection, Connection]
 
 
-def prepare(writer: psycopg.Connection, call: str, content: bytes = b"") -> None:
+def prepare(writer: Connection, call: str, content: bytes = b"") -> None:
     writer.execute("BEGIN")
     writer.execute(f"SELECT {call}", (content,) if content else None)
     writer.execute("PREPARE TRANSACTION 'change'")

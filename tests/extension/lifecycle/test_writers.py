@@ -6,29 +6,19 @@ from typing import Any
 
 import psycopg
 import pytest
-from psycopg import errors
+from psycopg import Connection, errors
 
 from tests.connections import Connect, waits
-from tests.extension.lifecycle.models import constant, drop_all, load, one, value
+from tests.extension.lifecycle.models import call, constant, drop_all, load, one, value
 
 
 @pytest.fixture(autouse=True)
-def clean(connection: psycopg.Connection) -> None:
+def clean(connection: Connection) -> None:
     drop_all(connection)
 
 
-def call(session: psycopg.Connection, change: int | str) -> Any:
-    """Loads the model that answers a number, or calls a function."""
-    if isinstance(change, int):
-        return load(session, "m", constant(change))
-    return session.execute(f"SELECT {change}").fetchone()
-
-
 def second(
-    admin: psycopg.Connection,
-    later: psycopg.Connection,
-    work: Callable[[], Any],
-    end: Callable[[], None],
+    admin: Connection, later: Connection, work: Callable[[], Any], end: Callable[[], None]
 ) -> Future:
     """Does the work of the later connection, and ends the first one once it waits."""
     with ThreadPoolExecutor(1) as pool:
@@ -108,8 +98,7 @@ def test_readers_do_not_wait_for_writers(connect: Connect) -> None:
     assert one(connect(), "SELECT predict('m', 1)") == 1
 
 
-def test_a_failed_load_stores_nothing(connect: Connect) -> None:
-    connection = connect()
+def test_a_failed_load_stores_nothing(connection: Connection) -> None:
     with pytest.raises(errors.InvalidBinaryRepresentation):
         load(connection, "m", constant(1)[:-20])
     assert one(connection, "SELECT count(*) FROM pgboost_catalog.model") == 0

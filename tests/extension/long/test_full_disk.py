@@ -1,57 +1,26 @@
-"""A full disk is an error of the statement: existing models predict, and no unfinished file stays.
-
-The data directory lies on a separate small file system, its log elsewhere, as on real servers: a
-full log ends any PostgreSQL. Mounting needs root.
-"""
+"""A full disk is an error of the statement: existing models predict, and no unfinished file stays."""
 
 import os
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import psycopg
 import pytest
 
 from tests.extension.lifecycle.models import constant, grown, load, value
+from tests.extension.long.small_disk import filled, on_small_disk
 from tests.extension.long.unfinished import unfinished
 from tests.times import TIMES
-from tools.cluster import Cluster, start, stop
+from tools.cluster import Cluster
 
 PORT = 54340
-MEGABYTES = 400
-SMALL = {
-    "shared_buffers": "16MB",
-    "max_wal_size": "64MB",
-    "log_error_verbosity": "verbose",
-    # With any, a checkpoint that finds no room for the places that they have reached ends PostgreSQL itself.
-    "max_replication_slots": "0",
-}
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system needs root")
 
 
 @pytest.fixture(scope="module")
 def small_disk() -> Iterator[Cluster]:
-    """A cluster on a disk of 400 MB, with both extensions in its database postgres."""
-    root = Path(tempfile.mkdtemp(prefix="pgboost-full-"))
-    root.chmod(0o755)
-    disk, log = root / "disk", root / "log"
-    for directory in (disk, log):
-        directory.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={MEGABYTES}m,mode=755", "tmpfs", str(disk)]
-    subprocess.run(mount, check=True)
-    try:
-        state = disk / "state"
-        running, _ = start(state, PORT, SMALL)
-        stop(state)
-        written = running.place.data / "pg_wal"
-        shutil.move(written, log / "pg_wal")
-        subprocess.run(["chown", "-R", "--reference", running.place.data, log], check=True)
-        written.symlink_to(log / "pg_wal")
-        running, _ = start(state, PORT, SMALL)
+    """A cluster on a small disk, with both extensions in its database postgres."""
+    with on_small_disk(PORT) as running:
         with running.connect() as connection:
             connection.execute("CREATE EXTENSION pgboost_train CASCADE")
             load(connection, "m", constant(7))
@@ -60,26 +29,6 @@ def small_disk() -> Iterator[Cluster]:
                 "FROM generate_series(1, 200000) AS i"
             )
         yield running
-    finally:
-        stop(disk / "state")
-        subprocess.run(["umount", str(disk)], check=True)
-        shutil.rmtree(root)
-
-
-@contextmanager
-def filled(cluster: Cluster, left: int) -> Iterator[None]:
-    """Fills the disk by a file up to `left` free bytes."""
-    # PostgreSQL itself ends a connection that cannot write this file, which VACUUM FULL takes away.
-    with cluster.connect():
-        assert list(cluster.place.data.glob("base/*/pg_internal.init"))
-    free = os.statvfs(cluster.place.data)
-    path = Path(cluster.place.home).parent / "filler"
-    try:
-        with path.open("wb") as file:
-            os.posix_fallocate(file.fileno(), 0, max(4096, free.f_bavail * free.f_frsize - left))
-        yield
-    finally:
-        path.unlink()
 
 
 def refused(cluster: Cluster, statement: str, parameters: tuple = ()) -> str | None:

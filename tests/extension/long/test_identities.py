@@ -276,6 +276,8 @@ class Machine:
 
     def use(self, session: Session) -> None:
         """A session goes one step on, and then reads."""
+        self.counts["pooled"] += session.pooled
+        self.counts["standby"] += session.primary is not None
         chance = self.random.random()
         if session.level is None:
             if chance < 0.5:
@@ -530,5 +532,6 @@ def test_each_role_reads_what_the_registry_outside_says(
     assert counts["answered"] > STEPS // 10
     assert counts["refused"] > STEPS // 10
     assert counts["prepared"] > STEPS // 100
+    assert min(counts["pooled"], counts["standby"]) > STEPS // 20
     for server_ in (server, standby):
         assert ":  XX" not in server_.place.log.read_text(errors="replace")

@@ -3,15 +3,15 @@
 import pickle
 import re
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psycopg
 import pytest
+from psycopg import Connection
 from psycopg.types.json import Jsonb
 
+from tests.connections import Connect
 from tests.extension.e2e import golden
 from tools.cluster import Cluster
 from tools.cluster.server import bin_directory
@@ -57,7 +57,7 @@ def numbers(*more: dict[str, Any]) -> list[dict[str, Any]]:
 class Pgml:
     """A database with pgml's tables."""
 
-    def __init__(self, connection: psycopg.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
         connection.execute(
             "DROP SCHEMA IF EXISTS pgml CASCADE; DROP TABLE IF EXISTS pgml_model CASCADE"
@@ -112,20 +112,20 @@ def expected(name: str) -> tuple[np.ndarray, np.ndarray]:
     return golden.hex_rows(record["rows"]), golden.hex_rows(record["margins"])
 
 
-def report(connection: psycopg.Connection) -> dict[int, tuple[str | None, int | None, str | None]]:
+def report(connection: Connection) -> dict[int, tuple[str | None, int | None, str | None]]:
     rows = connection.execute("SELECT id, model, version, note FROM pgml_model").fetchall()
     return {number: (model, version, note) for number, model, version, note in rows}
 
 
 @pytest.fixture
-def pgml(connection: psycopg.Connection) -> Pgml:
+def pgml(connection: Connection) -> Pgml:
     """pgml's tables, and no models in pgboost."""
     for (name,) in connection.execute("SELECT DISTINCT name FROM pgboost_models").fetchall():
         connection.execute("SELECT drop_model(%s)", [name])
     return Pgml(connection)
 
 
-def assert_margins(connection: psycopg.Connection, model: str, name: str) -> None:
+def assert_margins(connection: Connection, model: str, name: str) -> None:
     rows, margins = expected(name)
     for row, margin in zip(rows, margins, strict=True):
         (found,) = connection.execute(
@@ -135,7 +135,7 @@ def assert_margins(connection: psycopg.Connection, model: str, name: str) -> Non
 
 
 def test_all_releases_keep_their_bits(
-    cluster: Cluster, dbname: str, connection: psycopg.Connection, pgml: Pgml
+    cluster: Cluster, dbname: str, connection: Connection, pgml: Pgml
 ) -> None:
     releases = ("1.6.2", "1.7.6", "2.0.3")
     ids = [
@@ -179,7 +179,7 @@ def test_the_page_shows_what_the_script_prints(cluster: Cluster, dbname: str, pg
 
 
 def test_texts_and_labels_are_carried(
-    cluster: Cluster, dbname: str, connection: psycopg.Connection, pgml: Pgml
+    cluster: Cluster, dbname: str, connection: Connection, pgml: Pgml
 ) -> None:
     kind = golden.file("xgboost/1.7.6/multi_softprob.bin")
     # A project keeps its name where its labels change.
@@ -197,7 +197,7 @@ def test_texts_and_labels_are_carried(
 
 
 def test_skipped_models_have_a_reason(
-    cluster: Cluster, dbname: str, connection: psycopg.Connection, pgml: Pgml
+    cluster: Cluster, dbname: str, connection: Connection, pgml: Pgml
 ) -> None:
     scaled = numbers(label(7))
     scaled[2]["preprocessor"] = {"encode": "native", "impute": "mean", "scale": "standard"}
@@ -223,7 +223,7 @@ def test_skipped_models_have_a_reason(
 
 
 def test_a_second_run_adds_new_models(
-    cluster: Cluster, dbname: str, connection: psycopg.Connection, pgml: Pgml
+    cluster: Cluster, dbname: str, connection: Connection, pgml: Pgml
 ) -> None:
     made = []
     for _ in range(2):
@@ -233,7 +233,7 @@ def test_a_second_run_adds_new_models(
 
 
 def test_models_that_pgml_predicts_differently_are_skipped(
-    cluster: Cluster, dbname: str, connection: psycopg.Connection, pgml: Pgml
+    cluster: Cluster, dbname: str, connection: Connection, pgml: Pgml
 ) -> None:
     price, kind = (
         golden.file("xgboost/2.0.3/reg_squarederror.bin"),
@@ -265,7 +265,7 @@ def test_models_that_pgml_predicts_differently_are_skipped(
 
 
 def test_models_of_another_server(
-    cluster: Cluster, dbname: str, connect: Callable[..., psycopg.Connection], pgml: Pgml
+    cluster: Cluster, dbname: str, connect: Connect, pgml: Pgml
 ) -> None:
     pgml.regression("far", "1.7.6/reg_squarederror.bin", deploy=True)
     cluster.create_database("pgml_new", replace=True)
@@ -280,9 +280,7 @@ def test_models_of_another_server(
     assert_margins(connect(dbname="pgml_new"), "far", "1.7.6/reg_squarederror")
 
 
-def test_pgmls_calls(
-    cluster: Cluster, dbname: str, connection: psycopg.Connection, pgml: Pgml
-) -> None:
+def test_pgmls_calls(cluster: Cluster, dbname: str, connection: Connection, pgml: Pgml) -> None:
     pgml.regression("price", "1.7.6/reg_squarederror.bin", deploy=True)
     kind = golden.file("xgboost/1.7.6/multi_softprob.bin")
     pgml.train("kind", "classification", "xgboost", kind, numbers(label(7)), deploy=True)

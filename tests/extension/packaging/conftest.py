@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterator
 
-import psycopg
 import pytest
+from psycopg import Connection
 
 from tests.connections import Connect
 from tools.cluster import Cluster
 
 # Opens a connection of that role.
-Planted = Callable[[str], psycopg.Connection]
+Planted = Callable[[str], Connection]
 
 
 @pytest.fixture
@@ -26,10 +26,10 @@ def planted(connect: Connect, cluster: Cluster) -> Iterator[Planted]:
 
 
 @pytest.fixture
-def superuser(planted: Planted) -> psycopg.Connection:
+def superuser(planted: Planted) -> Connection:
     return planted("postgres")
 
 
 @pytest.fixture
-def attacker(planted: Planted) -> psycopg.Connection:
+def attacker(planted: Planted) -> Connection:
     return planted("planter")

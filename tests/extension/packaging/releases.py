@@ -3,7 +3,7 @@
 import tomllib
 from pathlib import Path
 
-import psycopg
+from psycopg import Connection
 
 EXTENSION = Path(__file__).resolve().parents[3] / "extension"
 NAMES = ("pgboost", "pgboost_train")
@@ -21,16 +21,14 @@ def script(name: str) -> Path:
     return EXTENSION / name / f"{name}.sql"
 
 
-def create_extensions(
-    connection: psycopg.Connection, version: str = "", schema: str = "public"
-) -> None:
+def create_extensions(connection: Connection, version: str = "", schema: str = "public") -> None:
     """Makes both, of a version or of the present one."""
     clause = f"VERSION '{version}'" if version else ""
     for name in NAMES:
         connection.execute(f"CREATE EXTENSION {name} SCHEMA {schema} {clause}")
 
 
-def update_extensions(connection: psycopg.Connection) -> None:
+def update_extensions(connection: Connection) -> None:
     """Updates both to the present version."""
     for name in NAMES:
         connection.execute(f"ALTER EXTENSION {name} UPDATE")

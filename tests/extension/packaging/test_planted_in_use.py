@@ -1,8 +1,7 @@
 """Objects that a role plants in an extension's schema give it no privileges while the extension is used."""
 
-import psycopg
 import pytest
-from psycopg import errors
+from psycopg import Connection, errors
 
 from tests.extension.lifecycle.models import constant, load, one
 from tests.extension.packaging.planted import attack, created
@@ -12,15 +11,13 @@ TRAIN = "SELECT planted.train_model('t', %s, 'y', rounds => 2)"
 
 
 @pytest.fixture
-def user(superuser: psycopg.Connection) -> psycopg.Connection:
+def user(superuser: Connection) -> Connection:
     """The superuser, who finds the extension by its path."""
     superuser.execute("SET search_path = pg_catalog, planted, public")
     return superuser
 
 
-def test_a_function_made_of_a_model_calls_no_other(
-    attacker: psycopg.Connection, user: psycopg.Connection
-) -> None:
+def test_a_function_made_of_a_model_calls_no_other(attacker: Connection, user: Connection) -> None:
     created(user)
     load(user, "m", constant(1))
     user.execute("SELECT create_predict_function('m', 'of_m', 'public')")
@@ -34,9 +31,7 @@ def test_a_function_made_of_a_model_calls_no_other(
     assert one(user, "SELECT public.of_m(1)") == 1
 
 
-def test_verify_model_calls_no_other(
-    attacker: psycopg.Connection, user: psycopg.Connection
-) -> None:
+def test_verify_model_calls_no_other(attacker: Connection, user: Connection) -> None:
     created(user)
     user.execute(TRAIN, (SOURCE,))
     assert user.execute("SELECT * FROM verify_model('t', %s)", (SOURCE,)).fetchone() == (100, 0, 0)

@@ -4,9 +4,8 @@ An object of one of the extension's own names ends the script with an error; ope
 the script's expressions better than PostgreSQL's own are not called.
 """
 
-import psycopg
 import pytest
-from psycopg import errors
+from psycopg import Connection, errors
 
 from tests.connections import Connect
 from tests.extension.packaging.planted import attack, created
@@ -60,7 +59,7 @@ def fresh(connect: Connect, cluster: Cluster) -> list[list[tuple]]:
     return definitions(connection)
 
 
-def definitions(connection: psycopg.Connection) -> list[list[tuple]]:
+def definitions(connection: Connection) -> list[list[tuple]]:
     """The extensions' definitions, shown with only pg_catalog on the path."""
     connection.execute("SET search_path = pg_catalog")
     found = [schema(connection, name) for name in NAMES]
@@ -68,7 +67,7 @@ def definitions(connection: psycopg.Connection) -> list[list[tuple]]:
     return found
 
 
-def plant(attacker: psycopg.Connection) -> None:
+def plant(attacker: Connection) -> None:
     """Plants operators for each pair of types, functions, a cast, types, and relations."""
     for left in TYPES:
         for right in TYPES:
@@ -94,7 +93,7 @@ def plant(attacker: psycopg.Connection) -> None:
 
 
 def test_a_careless_script_would_call_planted_objects(
-    attacker: psycopg.Connection, superuser: psycopg.Connection
+    attacker: Connection, superuser: Connection
 ) -> None:
     """With the search path of an extension's script."""
     plant(attacker)
@@ -105,7 +104,7 @@ def test_a_careless_script_would_call_planted_objects(
 
 
 def test_creation_calls_nothing_of_anothers(
-    attacker: psycopg.Connection, superuser: psycopg.Connection, fresh: list[list[tuple]]
+    attacker: Connection, superuser: Connection, fresh: list[list[tuple]]
 ) -> None:
     plant(attacker)
     created(superuser)
@@ -113,9 +112,7 @@ def test_creation_calls_nothing_of_anothers(
 
 
 def test_an_update_calls_nothing_of_anothers(
-    attacker: psycopg.Connection,
-    superuser: psycopg.Connection,
-    fresh: list[list[tuple]],
+    attacker: Connection, superuser: Connection, fresh: list[list[tuple]]
 ) -> None:
     created(superuser, EARLIER)
     plant(attacker)
@@ -123,16 +120,14 @@ def test_an_update_calls_nothing_of_anothers(
     assert definitions(superuser) == fresh
 
 
-def own_names(superuser: psycopg.Connection) -> set[str]:
+def own_names(superuser: Connection) -> set[str]:
     superuser.execute("SET search_path = pg_catalog")
     found = {statement for (statement,) in superuser.execute(OWN_NAMES)}
     superuser.execute("RESET search_path")
     return found
 
 
-def refuses(
-    superuser: psycopg.Connection, attacker: psycopg.Connection, names: set[str], script: str
-) -> None:
+def refuses(superuser: Connection, attacker: Connection, names: set[str], script: str) -> None:
     """With each of the objects planted the script fails with the error that it exists."""
     for statement in sorted(names):
         attacker.execute(statement)
@@ -142,7 +137,7 @@ def refuses(
 
 
 def test_creation_takes_no_object_of_anothers(
-    attacker: psycopg.Connection, superuser: psycopg.Connection, fresh: list[list[tuple]]
+    attacker: Connection, superuser: Connection, fresh: list[list[tuple]]
 ) -> None:
     created(superuser)
     names = own_names(superuser)
@@ -155,9 +150,7 @@ def test_creation_takes_no_object_of_anothers(
     assert definitions(superuser) == fresh
 
 
-def test_creation_takes_no_schema_of_anothers(
-    attacker: psycopg.Connection, superuser: psycopg.Connection
-) -> None:
+def test_creation_takes_no_schema_of_anothers(attacker: Connection, superuser: Connection) -> None:
     """Whoever may create schemas can make that of the registry before the extension does."""
     superuser.execute("GRANT CREATE ON DATABASE planted TO planter")
     attacker.execute(f"CREATE SCHEMA {REGISTRY}")
@@ -176,9 +169,7 @@ def test_creation_takes_no_schema_of_anothers(
 
 
 def test_an_update_takes_no_object_of_anothers(
-    attacker: psycopg.Connection,
-    superuser: psycopg.Connection,
-    fresh: list[list[tuple]],
+    attacker: Connection, superuser: Connection, fresh: list[list[tuple]]
 ) -> None:
     created(superuser)
     names = own_names(superuser)

@@ -3,25 +3,19 @@
 release-1.0.0.sql is a dump of a server with pgboost 1.0.0, with the answers of its models in a table.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-from psycopg import errors
+from psycopg import Connection, errors
 
-from tests.extension.lifecycle.client_programs import run
-from tests.extension.packaging.releases import (
-    EARLIER,
-    NAMES,
-    create_extensions,
-    update_extensions,
-)
+from tests.connections import Connect
+from tests.extension.lifecycle.client_programs import psql, run
+from tests.extension.packaging.releases import EARLIER, NAMES, create_extensions, update_extensions
 from tools.cluster import Cluster
 
 DUMP = Path(__file__).parent / "release-1.0.0.sql"
-PSQL = ("psql", "-qX", "-v", "ON_ERROR_STOP=1", "-o", "/dev/null")
 
 # Each object of an extension, with its definition, rights and comment; objects are named by what they are.
 SCHEMA = """
@@ -52,7 +46,7 @@ SELECT pg_describe_object(d.classid, d.objid, 0) AS object,
 """
 
 
-def schema(connection: psycopg.Connection, extension: str) -> list[tuple]:
+def schema(connection: Connection, extension: str) -> list[tuple]:
     """The extension's objects."""
     dumped = connection.execute(
         "SELECT extconfig::regclass[]::text, extcondition::text FROM pg_extension WHERE extname = %s",
@@ -61,7 +55,7 @@ def schema(connection: psycopg.Connection, extension: str) -> list[tuple]:
     return dumped + connection.execute(SCHEMA, (extension,)).fetchall()
 
 
-def created(connect: Callable[..., Any], cluster: Cluster, dbname: str, version: str = "") -> Any:
+def created(connect: Connect, cluster: Cluster, dbname: str, version: str = "") -> Any:
     """A connection to a new database with both extensions, of a version or of the present one."""
     cluster.create_database(dbname, replace=True)
     connection = connect(dbname=dbname)
@@ -69,9 +63,7 @@ def created(connect: Callable[..., Any], cluster: Cluster, dbname: str, version:
     return connection
 
 
-def test_an_updated_schema_equals_a_fresh_one(
-    connect: Callable[..., Any], cluster: Cluster
-) -> None:
+def test_an_updated_schema_equals_a_fresh_one(connect: Connect, cluster: Cluster) -> None:
     fresh = created(connect, cluster, "fresh")
     updated = created(connect, cluster, "updated", EARLIER)
     update_extensions(updated)
@@ -80,7 +72,7 @@ def test_an_updated_schema_equals_a_fresh_one(
 
 
 @pytest.fixture
-def earlier(connect: Callable[..., Any], cluster: Cluster) -> psycopg.Connection:
+def earlier(connect: Connect, cluster: Cluster) -> Connection:
     """A connection to a database with the extensions and the models of 1.0.0."""
     roles = "DROP ROLE IF EXISTS {0}; CREATE ROLE {0}"
     admin = connect(dbname="postgres")
@@ -89,7 +81,7 @@ def earlier(connect: Callable[..., Any], cluster: Cluster) -> psycopg.Connection
     for role in ("update_owner", "update_user"):
         admin.execute(roles.format(role))
     connection = created(connect, cluster, "earlier", EARLIER)
-    run(cluster, "earlier", *PSQL, "-f", DUMP)
+    psql(cluster, "earlier", "-f", DUMP)
     return connection
 
 
@@ -98,7 +90,7 @@ WRONG = (
 )
 
 
-def wrong_answers(connection: psycopg.Connection) -> int:
+def wrong_answers(connection: Connection) -> int:
     """The rows whose answers are not those of 1.0.0, of the versions that there are."""
     return sum(
         connection.execute(WRONG.format(f"{function}(e.model, d)", column)).fetchone()[0]
@@ -106,7 +98,7 @@ def wrong_answers(connection: psycopg.Connection) -> int:
     )
 
 
-def test_models_and_their_answers_stay(earlier: psycopg.Connection) -> None:
+def test_models_and_their_answers_stay(earlier: Connection) -> None:
     update_extensions(earlier)
     assert earlier.execute("SELECT count(*) >= 360 FROM expected").fetchone() == (True,)
     assert wrong_answers(earlier) == 0
@@ -135,7 +127,7 @@ DEPLOYED = [("classes", 1), ("decimals", 2), ("trained", 2)]
 
 
 def test_privileges_stay_and_are_dumped(
-    earlier: psycopg.Connection, connect: Callable[..., Any], cluster: Cluster
+    earlier: Connection, connect: Connect, cluster: Cluster
 ) -> None:
     update_extensions(earlier)
     dumped = run(cluster, "earlier", "pg_dump")
@@ -147,7 +139,7 @@ def test_privileges_stay_and_are_dumped(
         earlier.execute("SELECT grant_model('trained', 'update_user')")
     earlier.execute("RESET ROLE")
     cluster.create_database("dump_of_updated", replace=True)
-    run(cluster, "dump_of_updated", *PSQL, stdin=dumped)
+    psql(cluster, "dump_of_updated", stdin=dumped)
     restored = connect(dbname="dump_of_updated")
     for connection in (earlier, restored):
         connection.execute("SET ROLE update_owner")
@@ -157,7 +149,7 @@ def test_privileges_stay_and_are_dumped(
     earlier.execute("DROP EXTENSION pgboost CASCADE")
 
 
-def test_functions_of_the_earlier_release_wait_for_the_update(earlier: psycopg.Connection) -> None:
+def test_functions_of_the_earlier_release_wait_for_the_update(earlier: Connection) -> None:
     calls = earlier.execute(
         "SELECT p.proname, p.proargtypes::regtype[]::text[] FROM pg_proc AS p JOIN pg_depend AS d"
         " ON d.objid = p.oid AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'"
@@ -182,7 +174,7 @@ VALUES = {"text": "'gain'", "real[]": "'{1,1,1}'", '"any"': "1", "bytea": "'{}'"
           "boolean": "true", "integer": "1", "double precision": "1"}  # fmt: skip
 
 
-def test_a_model_is_changed_after_the_update(earlier: psycopg.Connection) -> None:
+def test_a_model_is_changed_after_the_update(earlier: Connection) -> None:
     update_extensions(earlier)
     source = "SELECT i AS a, i AS y FROM generate_series(1, 100) AS i"
     earlier.execute("SELECT train_model('new', %s, 'y', rounds => 5)", (source,))

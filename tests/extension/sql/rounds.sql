@@ -13,6 +13,7 @@ SELECT deploy_model('price@2');
 SELECT predict('price', 60, 4, 1), count(*) AS rows FROM generate_series(1, 1000) GROUP BY 1;
 SELECT load_model('price', file_of('price'), rounds => 3);
 SELECT load_model('price', file_of('price'), rounds => 0);
+SELECT load_model('price', file_of('price'), rounds => -1);
 SELECT load_model('price', file_of('price'), best_iteration => true);
 SELECT load_model('price', file_of('price'), rounds => 1, best_iteration => true);
 

@@ -15,11 +15,15 @@ from typing import Any
 import numpy as np
 import psycopg
 import pytest
+from psycopg import Connection, errors
 
+from tests.connections import Connect
 from tools.cluster import Cluster
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PACKAGE = REPOSITORY / ".build" / "xgboost"
+Raises = Callable[..., errors.Diagnostic]
+AsRole = Callable[[str], Connection]
 
 
 @pytest.fixture(scope="module")
@@ -96,15 +100,36 @@ def python_cv(
 
 
 @pytest.fixture
-def raises(connection: psycopg.Connection) -> Callable[..., psycopg.errors.Diagnostic]:
+def no_model(connection: Connection) -> None:
+    """Drops the model `m`."""
+    connection.execute("SELECT drop_model('m') FROM pgboost_models WHERE name = 'm' LIMIT 1")
+
+
+@pytest.fixture
+def raises(connection: Connection) -> Raises:
     """Runs a statement that must fail with that SQLSTATE; gives what the server said."""
 
     def run(
-        sqlstate: str, statement: str, arguments: Any = (), on: psycopg.Connection | None = None
-    ) -> psycopg.errors.Diagnostic:
+        sqlstate: str, statement: str, arguments: Any = (), on: Connection | None = None
+    ) -> errors.Diagnostic:
         with pytest.raises(psycopg.Error) as caught:
             (on or connection).execute(statement, arguments).fetchall()
         assert caught.value.sqlstate == sqlstate, caught.value
         return caught.value.diag
 
     return run
+
+
+@pytest.fixture
+def as_role(connection: Connection, connect: Connect) -> Iterator[AsRole]:
+    """Opens a connection of a new role, which is dropped after the test."""
+    made: list[str] = []
+
+    def opened(name: str) -> Connection:
+        connection.execute(f"DROP ROLE IF EXISTS {name}; CREATE ROLE {name} LOGIN")
+        made.append(name)
+        return connect(user=name)
+
+    yield opened
+    for name in made:
+        connection.execute(f"DROP OWNED BY {name}; DROP ROLE {name}")

@@ -1,17 +1,17 @@
 """Tables of numbers and texts for the tests, in an order that a query can ask for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import psycopg
 from numpy.typing import NDArray
-from psycopg import sql
+from psycopg import Connection, sql
+from sklearn import datasets
 
 
 def copy_table(
-    connection: psycopg.Connection, name: str, columns: dict[str, tuple[str, Sequence[Any]]]
+    connection: Connection, name: str, columns: dict[str, tuple[str, Sequence[Any]]]
 ) -> None:
     """Makes a table of columns (type, values), and a column `id` with the number of the row."""
     fields = [
@@ -49,6 +49,30 @@ def in_order(name: str, *columns: str) -> str:
 
 
 @dataclass(frozen=True)
+class Rows:
+    """Rows of a table: the names of their features, the query of them, and the texts of categories."""
+
+    names: list[str]
+    source: str
+    categories: dict[str, list[str]] = field(default_factory=dict)
+
+
+def store(
+    connection: Connection, features: NDArray[np.float32], **others: tuple[str, Sequence[Any]]
+) -> Rows:
+    """Makes the table `rows` of features x0, x1, ... and of other columns."""
+    numbers = number_columns(features)
+    copy_table(connection, "rows", numbers | others)
+    return Rows(list(numbers), in_order("rows", *numbers, *others))
+
+
+def diabetes() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The features and the target of scikit-learn's data set."""
+    data = datasets.load_diabetes()
+    return data.data.astype("f4"), data.target.astype("f4")
+
+
+@dataclass(frozen=True)
 class HeldOut:
     """Noisy rows, every fourth of which is held out of training, for SQL and for Python."""
 
@@ -58,14 +82,13 @@ class HeldOut:
     arrays: dict[str, NDArray[np.float32]]
 
 
-def held_out(connection: psycopg.Connection) -> HeldOut:
+def held_out(connection: Connection) -> HeldOut:
     """Makes the table, with the queries of its two parts."""
     random = np.random.default_rng(8)
     features = random.normal(size=(1_000, 5)).astype("f4")
     label = (features[:, 0] + random.normal(size=1_000)).astype("f4")
-    copy_table(connection, "rows", number_columns(features) | {"y": ("real", label)})
+    names = store(connection, features, y=("real", label)).names
     connection.execute("UPDATE rows SET id = id - (SELECT min(id) FROM rows)")
-    names = [f"x{i}" for i in range(5)]
     part = f"SELECT {', '.join([*names, 'y'])} FROM rows WHERE id % 4 {{}} 0 ORDER BY id"
     held = np.arange(1_000) % 4 == 0
     arrays = {

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg import Connection
 
 PATIENCE = 60
 # What a busy machine may take for something that happens at once.
@@ -26,7 +27,7 @@ class Running:
     """A training in a separate thread."""
 
     def __init__(
-        self, connection: psycopg.Connection, source: str, params: str = '{"max_depth": 10}',
+        self, connection: Connection, source: str, params: str = '{"max_depth": 10}',
         statement: str = TRAIN,
     ) -> None:  # fmt: skip
         self.connection = connection
@@ -55,7 +56,7 @@ class Running:
 
 @contextmanager
 def seen(
-    watcher: psycopg.Connection, pid: int, phase: str, rounds: int = 0, rows: int = 0
+    watcher: Connection, pid: int, phase: str, rounds: int = 0, rows: int = 0
 ) -> Iterator[Any]:
     """Waits until the training is seen in the phase, with at least these rounds and rows."""
     until = time.monotonic() + PATIENCE

@@ -5,10 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import psycopg
 import pytest
+from psycopg import Connection
 from sklearn import datasets
 
+from tests.extension.lifecycle.models import one
+from tests.extension.train.alike import verified
+from tests.extension.train.conftest import Raises
 from tests.extension.train.rows import copy_table
 
 TRAIN = """SELECT set, metric, best_round, value
@@ -17,7 +20,7 @@ PARAMS = json.dumps({"nthread": 1})
 
 
 @pytest.fixture
-def digits(connection: psycopg.Connection) -> tuple[np.ndarray, np.ndarray]:
+def digits(connection: Connection) -> tuple[np.ndarray, np.ndarray]:
     """A table of images of 64 pixels, one of them missing, and of the same in two dimensions."""
     data = datasets.load_digits()
     features, label = data.data.astype("f4"), data.target
@@ -34,7 +37,7 @@ def digits(connection: psycopg.Connection) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("column", ["image", "wide", "square"])
 def test_trees_are_those_of_python(
-    connection: psycopg.Connection, python_side: Callable[..., Any],
+    connection: Connection, python_side: Callable[..., Any],
     digits: tuple[np.ndarray, np.ndarray], column: str,
 ) -> None:  # fmt: skip
     features, label = digits
@@ -49,42 +52,39 @@ def test_trees_are_those_of_python(
     )  # fmt: skip
     assert found["same_trees"]
     assert found["names"] is None, "Python takes no names with brackets"
-    named = connection.execute(
-        "SELECT array_agg(feature ORDER BY position) FROM model_features('m')"
-    )
-    assert named.fetchone()[0] == [f"image[{number}]" for number in range(1, 65)]
+    named = one(connection, "SELECT array_agg(feature ORDER BY position) FROM model_features('m')")
+    assert named == [f"image[{number}]" for number in range(1, 65)]
     assert scores[0][3] == pytest.approx(found["scores"]["train"]["mlogloss"], rel=1e-6)
-    verified = connection.execute("SELECT * FROM verify_model('m', 'digits')").fetchone()
-    assert verified == (len(label), 0, 0)
+    assert verified(connection, "digits") == (len(label), 0, 0)
 
 
 def test_rows_predict_as_arrays_do(
-    connection: psycopg.Connection, digits: tuple[np.ndarray, np.ndarray]
+    connection: Connection, digits: tuple[np.ndarray, np.ndarray]
 ) -> None:
     connection.execute(TRAIN.format(", features => '{image}'"), ("digits", PARAMS))
+    differing = (
+        "SELECT count(*) FILTER (WHERE predict('m', d) <> predict('m', image)) FROM digits AS d"
+    )
     for batches in ("on", "off"):
         connection.execute(f"SET pgboost.enable_batch = {batches}")
-        (differing,) = connection.execute(
-            "SELECT count(*) FILTER (WHERE predict('m', d) <> predict('m', image)) FROM digits AS d"
-        ).fetchone()
-        assert differing == 0
+        assert one(connection, differing) == 0
     connection.execute("RESET pgboost.enable_batch")
-    (same,) = connection.execute(
+    assert one(
+        connection,
         "SELECT bool_and(predict('m', r) = predict('m', d)) FROM digits AS d, "
-        "LATERAL (SELECT square AS image) AS r"
-    ).fetchone()
-    assert same
+        "LATERAL (SELECT square AS image) AS r",
+    )
     told = connection.execute(
         "SELECT feature, value FROM digits AS d, explain_prediction('m', d, top => 64) "
         "WHERE id = (SELECT min(id) FROM digits) AND feature LIKE 'image%'"
     ).fetchall()
-    (image,) = connection.execute("SELECT image FROM digits ORDER BY id LIMIT 1").fetchone()
+    image = one(connection, "SELECT image FROM digits ORDER BY id LIMIT 1")
     assert told
     for feature, value in told:
         assert float(value) == image[int(feature[6:-1]) - 1]
 
 
-def test_arrays_beside_other_columns(connection: psycopg.Connection) -> None:
+def test_arrays_beside_other_columns(connection: Connection) -> None:
     """And names of elements in constraints, in the features of a further training, and in profiles."""
     source = (
         "SELECT i AS a, ARRAY[sin(i), i % 5]::float8[] AS v, 'c' || i % 3 AS c, i % 4 = 0 AS b, "
@@ -94,11 +94,7 @@ def test_arrays_beside_other_columns(connection: psycopg.Connection) -> None:
     connection.execute(TRAIN.format(""), (source, params))
     names = connection.execute("SELECT feature FROM model_features('m')").fetchall()
     assert [name for (name,) in names] == ["a", "v[1]", "v[2]", "c", "b", "w[1]"]
-    assert connection.execute("SELECT * FROM verify_model('m', %s)", (source,)).fetchone() == (
-        500,
-        0,
-        0,
-    )
+    assert verified(connection, source) == (500, 0, 0)
     more = TRAIN.format(", continue_from => 'm'")
     connection.execute(more, (source.replace("SELECT", "SELECT 1 AS more,", 1), PARAMS))
     connection.execute(
@@ -107,57 +103,38 @@ def test_arrays_beside_other_columns(connection: psycopg.Connection) -> None:
     profiled = connection.execute("SELECT feature, rows FROM feature_baseline('m')").fetchall()
     assert profiled == [(name, 500) for (name,) in names]
     connection.execute(TRAIN.format(", eval_source => %s"), (source, PARAMS, source))
-    (row,) = connection.execute(
-        f"SELECT predict('m', r) FROM ({source}) AS r WHERE a = 3"
-    ).fetchone()
-    assert (
-        row
-        == connection.execute(
-            "SELECT predict('m', 3, sin(3)::float8, 3::float8, 'c0'::text, false, 3)"
-        ).fetchone()[0]
-    )
+    of_columns = "SELECT predict('m', 3, sin(3)::float8, 3::float8, 'c0'::text, false, 3)"
+    of_row = f"SELECT predict('m', r) FROM ({source}) AS r WHERE a = 3"
+    assert one(connection, of_row) == one(connection, of_columns)
 
 
 def test_arrays_are_found_in_the_sources_of_other_functions(
-    connection: psycopg.Connection,
-    digits: tuple[np.ndarray, np.ndarray],
-    raises: Callable[..., Any],
+    connection: Connection, digits: tuple[np.ndarray, np.ndarray], raises: Raises
 ) -> None:
     connection.execute(TRAIN.format(", features => '{image}'"), ("digits", PARAMS))
     for source in ("digits", "SELECT 'x' AS more, y, wide AS image FROM digits"):
-        ((rmse,),) = connection.execute(
-            "SELECT value FROM evaluate_model('m', %s, 'y') WHERE metric = 'rmse'", (source,)
-        ).fetchall()
-        (expected,) = connection.execute(
-            "SELECT sqrt(avg((predict('m', image) - y) ^ 2)) FROM digits"
-        ).fetchone()
-        assert rmse == pytest.approx(expected, rel=1e-9)
+        query = "SELECT value FROM evaluate_model('m', %s, 'y') WHERE metric = 'rmse'"
+        expected = one(connection, "SELECT sqrt(avg((predict('m', image) - y) ^ 2)) FROM digits")
+        assert one(connection, query, (source,)) == pytest.approx(expected, rel=1e-9)
         drifted = connection.execute("SELECT feature, psi FROM feature_drift('m', %s)", (source,))
         indexes = dict(drifted.fetchall())
         assert set(indexes) == {f"image[{i}]" for i in range(1, 65)}
         assert max(indexes.values()) < 1e-12
-    compared = connection.execute(
-        "SELECT difference FROM compare_models('m', 'm', 'digits', 'y')"
-    ).fetchall()
-    assert compared
-    assert {row[0] for row in compared} == {0.0}
+    compared = "SELECT DISTINCT difference FROM compare_models('m', 'm', 'digits', 'y')"
+    assert one(connection, compared) == 0
     short = "SELECT image[1:9] AS image, y FROM digits"
     for call in ("evaluate_model('m', %s, 'y')", "feature_drift('m', %s)"):
         said = raises("22000", f"SELECT * FROM {call}", (short,))
         assert said.message_primary == 'array "image" must have 64 elements, not 9'
 
 
-def test_null_is_missing(connection: psycopg.Connection) -> None:
+def test_null_is_missing(connection: Connection) -> None:
     source = (
         "SELECT CASE WHEN i % 9 > 0 OR i = 1 THEN ARRAY[i, NULLIF(i % 5, 0)] END AS v, i AS y "
         "FROM generate_series(1, 400) AS i"
     )
     connection.execute(TRAIN.format(""), (source, PARAMS))
-    assert connection.execute("SELECT * FROM verify_model('m', %s)", (source,)).fetchone() == (
-        400,
-        0,
-        0,
-    )
+    assert verified(connection, source) == (400, 0, 0)
     missing = connection.execute("SELECT missing FROM feature_baseline('m')").fetchall()
     assert missing == [(44,), (116,)]
     (row, none) = connection.execute(
@@ -179,7 +156,7 @@ def test_null_is_missing(connection: psycopg.Connection) -> None:
     ("ARRAY[date '2020-01-01', 'infinity']", "22003", 'a value of column "v" is infinite', None),
 ])  # fmt: skip
 def test_invalid_arrays_are_refused(
-    raises: Callable[..., Any], column: str, sqlstate: str, message: str, detail: str | None
+    raises: Raises, column: str, sqlstate: str, message: str, detail: str | None
 ) -> None:
     source = f"SELECT {column} AS v, i AS y FROM generate_series(1, 10) AS i"
     said = raises(sqlstate, TRAIN.format(""), (source, PARAMS))
@@ -188,9 +165,7 @@ def test_invalid_arrays_are_refused(
         assert detail in said.message_detail
 
 
-def test_lengths_that_differ_are_errors_everywhere(
-    connection: psycopg.Connection, raises: Callable[..., Any]
-) -> None:
+def test_lengths_that_differ_are_errors_everywhere(connection: Connection, raises: Raises) -> None:
     source = "SELECT ARRAY[i, i % 3] AS v, i AS y FROM generate_series(1, 50) AS i"
     other = source.replace("[i, i % 3]", "[i]")
     connection.execute(TRAIN.format(""), (source, PARAMS))

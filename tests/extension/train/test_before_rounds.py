@@ -1,12 +1,13 @@
 """Errors that need no rows are raised before a row is read: here, reading a row is an error."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-import psycopg
 import pytest
+from psycopg import Connection
 
 from tests.connections import Connect
+from tests.extension.train.conftest import Raises
 
 # Its columns are known, and its first row divides by zero.
 UNREADABLE = "SELECT i AS a, 1 / (i - 1) AS y FROM generate_series(1, 9) AS i"
@@ -48,7 +49,7 @@ CASES = [
 
 
 @pytest.fixture
-def role(connection: psycopg.Connection, connect: Connect) -> Iterator[psycopg.Connection]:
+def role(connection: Connection, connect: Connect) -> Iterator[Connection]:
     """A role that may train, and another role's model and table."""
     connection.execute(f"DROP ROLE IF EXISTS {ROLE}; CREATE ROLE {ROLE} LOGIN")
     connection.execute(f"GRANT EXECUTE ON FUNCTION train_model, load_model TO {ROLE}")
@@ -60,15 +61,13 @@ def role(connection: psycopg.Connection, connect: Connect) -> Iterator[psycopg.C
     connection.execute(f"DROP OWNED BY {ROLE}; DROP ROLE {ROLE}")
 
 
-def test_a_source_that_is_read_says_so(
-    role: psycopg.Connection, raises: Callable[..., Any]
-) -> None:
+def test_a_source_that_is_read_says_so(role: Connection, raises: Raises) -> None:
     raises("22012", f"SELECT * FROM train_model('new', '{UNREADABLE}', 'y')", on=role)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case[0] for case in CASES])
 def test_errors_are_raised_before_a_row_is_read(
-    connection: psycopg.Connection, role: psycopg.Connection, raises: Callable[..., Any], case: Any
+    connection: Connection, role: Connection, raises: Raises, case: Any
 ) -> None:
     _, before, arguments, state, message = case
     if before:
@@ -82,7 +81,7 @@ def test_errors_are_raised_before_a_row_is_read(
 
 
 def test_a_model_that_becomes_anothers_meanwhile_is_refused_at_the_end(
-    connection: psycopg.Connection, role: psycopg.Connection, raises: Callable[..., Any]
+    connection: Connection, role: Connection, raises: Raises
 ) -> None:
     connection.execute(
         "CREATE OR REPLACE FUNCTION given_away() RETURNS integer LANGUAGE plpgsql SECURITY DEFINER AS "
@@ -97,9 +96,7 @@ def test_a_model_that_becomes_anothers_meanwhile_is_refused_at_the_end(
     connection.execute("DROP FUNCTION given_away()")
 
 
-def test_the_context_of_a_refused_start_is_short(
-    role: psycopg.Connection, raises: Callable[..., Any]
-) -> None:
+def test_the_context_of_a_refused_start_is_short(role: Connection, raises: Raises) -> None:
     said = raises(
         "42501",
         f"SELECT * FROM train_model('new', '{ROWS}', 'y', continue_from => 'theirs')", on=role,

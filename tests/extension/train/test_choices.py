@@ -1,10 +1,13 @@
 """Notices of the choices of a training: the objective, the features, keys among them."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
-import psycopg
 import pytest
+from psycopg import Connection
+
+from tests.connections import Notice
+from tests.extension.train.conftest import Raises
 
 FUNCTIONS = {
     "train_model": "SELECT * FROM train_model('m', %s, %s, rounds => 1, allow_change => true{})",
@@ -16,15 +19,6 @@ TWO = 'target "survived" has two values, 0 and 1, and is learned as a number'
 KEY = "the features include a primary key, "
 OBJECTIVE = """, params => '{"objective": "reg:squarederror"}'"""
 FEATURES = ", features => ARRAY['age', 'class']"
-
-
-class Notice(NamedTuple):
-    """A notice's text, which psycopg frees when its handler returns."""
-
-    severity: str
-    message: str
-    detail: str | None
-    hint: str | None
 
 
 Said = list[Notice]
@@ -42,20 +36,13 @@ def passengers(cluster: Any, dbname: str) -> None:
 
 
 @pytest.fixture
-def said(connection: psycopg.Connection) -> Callable[..., Said]:
+def said(connection: Connection, notices: Said) -> Callable[..., Said]:
     """The notices of a statement."""
 
     def run(function: str, source: str, target: str = "survived", more: str = "") -> Said:
-        notices: Said = []
-
-        def keep(said: psycopg.errors.Diagnostic) -> None:
-            texts = (said.severity, said.message_primary, said.message_detail, said.message_hint)
-            notices.append(Notice(*texts))
-
-        connection.add_notice_handler(keep)
+        notices.clear()
         connection.execute(FUNCTIONS[function].format(more), (source, target)).fetchall()
-        connection.remove_notice_handler(keep)
-        return notices
+        return notices.copy()
 
     return run
 
@@ -86,9 +73,7 @@ def test_notices_omit_what_the_caller_named(said: Callable[..., Said], function:
     assert two.message == TWO
 
 
-def test_the_hint_makes_a_classifier(
-    connection: psycopg.Connection, said: Callable[..., Said]
-) -> None:
+def test_the_hint_makes_a_classifier(connection: Connection, said: Callable[..., Said]) -> None:
     boolean = "SELECT age, class, survived::boolean FROM passenger"
     (chosen,) = said("train_model", boolean)
     assert chosen.message == "training with objective binary:logistic on 2 columns"
@@ -146,7 +131,7 @@ def test_a_training_that_goes_on_has_nothing_to_choose(said: Callable[..., Said]
 
 
 def test_a_trained_version_may_be_stored_and_not_deployed(
-    connection: psycopg.Connection, raises: Callable[..., Any], said: Callable[..., Said]
+    connection: Connection, raises: Raises, said: Callable[..., Said]
 ) -> None:
     said("train_model", "passenger", more=OBJECTIVE + FEATURES)
     versions = "SELECT version FROM pgboost_models WHERE name = 'm' AND deployed"

@@ -6,26 +6,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psycopg
 import pytest
+from psycopg import Connection
 from sklearn import datasets
 
-from tests.extension.train.rows import copy_table, held_out, in_order, number_columns
+from tests.extension.train.alike import assert_alike, verified
+from tests.extension.train.conftest import AsRole, Raises
+from tests.extension.train.rows import copy_table, diabetes, held_out, in_order, store
 
 ROUNDS = 6
+pytestmark = pytest.mark.usefixtures("no_model")
 TRAIN = "SELECT set, metric, best_round, value FROM train_model('m', %s, 'y', %s, %s{})"
 EXPORT = "SELECT export_model('m')"
 
 
-@pytest.fixture(autouse=True)
-def no_model(connection: psycopg.Connection) -> None:
-    """Drops the model `m`."""
-    connection.execute("SELECT drop_model('m') FROM pgboost_models WHERE name = 'm' LIMIT 1")
-
-
 @pytest.fixture
 def continued(
-    connection: psycopg.Connection, python_side: Callable[..., Any]
+    connection: Connection, python_side: Callable[..., Any]
 ) -> Callable[..., dict[str, Any]]:
     """Trains in two steps in SQL, with new parameters in the second one, and compares with Python."""
 
@@ -42,12 +39,8 @@ def continued(
         objective = before.get("objective", job.pop("objective", "reg:squarederror"))
         params = {"objective": objective, "seed": 0} | job.pop("fixed", {}) | params
         found = python_side(model, arrays, start, names=names, params=params, rounds=ROUNDS, **job)
-        assert found["same_trees"]
-        assert found["differing_margins"] == 0
+        assert_alike(found, scores)
         assert found["rounds"] == 2 * ROUNDS
-        for set_name, metric, best_round, value in scores:
-            assert best_round == 2 * ROUNDS
-            assert value == pytest.approx(found["scores"][set_name][metric], rel=1e-6)
         return found
 
     return run
@@ -66,19 +59,16 @@ def continued(
     ({"base_score": 100}, {"monotone_constraints": {"x2": 1}}),
 ], ids=str)  # fmt: skip
 def test_trees_are_those_of_python(
-    connection: psycopg.Connection, continued: Callable[..., Any], before: Any, params: Any
+    connection: Connection, continued: Callable[..., Any], before: Any, params: Any
 ) -> None:
-    data = datasets.load_diabetes()
-    features, label = data.data.astype("f4"), data.target.astype("f4")
-    copy_table(connection, "rows", number_columns(features) | {"y": ("real", label)})
-    names = [f"x{i}" for i in range(features.shape[1])]
+    features, label = diabetes()
+    rows = store(connection, features, y=("real", label))
     arrays = {"features": features, "label": label}
-    continued(in_order("rows", *names, "y"), arrays, names, before=before, params=params)
-    verified = connection.execute("SELECT * FROM verify_model('m', 'rows')").fetchone()
-    assert verified == (len(label), 0, 0)
+    continued(rows.source, arrays, rows.names, before=before, params=params)
+    assert verified(connection, "rows") == (len(label), 0, 0)
 
 
-def test_quantiles_are_the_models_own(connection: psycopg.Connection) -> None:
+def test_quantiles_are_the_models_own(connection: Connection) -> None:
     """Parameters of the objective are in the model's file."""
     connection.execute(
         "CREATE TABLE waves AS SELECT i AS x, sin(i) AS y FROM generate_series(1, 500) i"
@@ -96,28 +86,25 @@ def test_quantiles_are_the_models_own(connection: psycopg.Connection) -> None:
 
 @pytest.mark.parametrize("load", [datasets.load_iris, datasets.load_breast_cancer])
 def test_classes_keep_their_places(
-    connection: psycopg.Connection, continued: Callable[..., Any], load: Callable[..., Any]
+    connection: Connection, continued: Callable[..., Any], load: Callable[..., Any]
 ) -> None:
     """The further rows miss a class and begin with another one."""
     data = load()
     features, label = data.data.astype("f4"), data.target
-    names = [f"x{i}" for i in range(features.shape[1])]
-    texts = [f"class {code}" for code in label]
-    copy_table(connection, "rows", number_columns(features) | {"y": ("text", texts)})
-    source = in_order("rows", *names, "y")
+    rows = store(connection, features, y=("text", [f"class {code}" for code in label]))
     classes = len(data.target_names)
     fixed = {"num_class": classes} if classes > 2 else {}
     objective = "multi:softprob" if classes > 2 else "binary:logistic"
     arrays = {"features": features, "label": label.astype("f4")}
-    continued(source, arrays, names, objective=objective, fixed=fixed)
-    one = f"SELECT {', '.join(names)}, y FROM rows WHERE y = 'class 1' ORDER BY id"
+    continued(rows.source, arrays, rows.names, objective=objective, fixed=fixed)
+    one = f"SELECT {', '.join(rows.names)}, y FROM rows WHERE y = 'class 1' ORDER BY id"
     connection.execute(TRAIN.format(", continue_from => 'm'"), (one, "{}", 2))
     (labels,) = connection.execute("SELECT model_info('m') -> 'labels'").fetchone()
     assert labels == [f"class {code}" for code in range(classes)]
 
 
 def test_categories_keep_their_codes(
-    connection: psycopg.Connection, continued: Callable[..., Any], raises: Callable[..., Any]
+    connection: Connection, continued: Callable[..., Any], raises: Raises
 ) -> None:
     random = np.random.default_rng(5)
     colours = ["blue", "green", "grün", "red"]
@@ -134,9 +121,7 @@ def test_categories_keep_their_codes(
         source, arrays, ["x", "colour"], before=params, params=params,
         categories={"colour": colours},
     )  # fmt: skip
-    assert connection.execute(
-        "SELECT rows, differing, max_ulp FROM verify_model('m', 'rows')"
-    ).fetchone() == (3_000, 0, 0)
+    assert verified(connection, "rows") == (3_000, 0, 0)
     red = "SELECT x, colour, y FROM rows WHERE colour = 'red'"
     call = TRAIN.format(", continue_from => 'm@1'")
     connection.execute(call, (red, "{}", 1))
@@ -153,7 +138,7 @@ def test_categories_keep_their_codes(
 
 
 def test_early_stopping_counts_all_rounds(
-    connection: psycopg.Connection, python_side: Callable[..., Any]
+    connection: Connection, python_side: Callable[..., Any]
 ) -> None:
     rows = held_out(connection)
     connection.execute(TRAIN.format(""), (rows.training, '{"eta": 0.1, "nthread": 1}', 3))
@@ -174,27 +159,28 @@ def test_early_stopping_counts_all_rounds(
 
 
 def test_rounds_that_predictions_leave_out_are_left_out(
-    connection: psycopg.Connection, python_side: Callable[..., Any]
+    connection: Connection, python_side: Callable[..., Any]
 ) -> None:
     """A model that was loaded with the rounds that early stopping found best."""
-    data = datasets.load_diabetes()
-    features, label = data.data.astype("f4"), data.target.astype("f4")
-    copy_table(connection, "rows", number_columns(features) | {"y": ("real", label)})
-    names = [f"x{i}" for i in range(features.shape[1])]
-    source = in_order("rows", *names, "y")
-    connection.execute(TRAIN.format(""), (source, '{"nthread": 1}', 8))
+    features, label = diabetes()
+    rows = store(connection, features, y=("real", label))
+    one_thread = '{"nthread": 1}'
+    connection.execute(TRAIN.format(""), (rows.source, one_thread, 8))
     (start,) = connection.execute(EXPORT).fetchone()
     connection.execute("SELECT load_model('m', %s, rounds => 5)", (start,))
-    connection.execute(TRAIN.format(", continue_from => 'm'"), (source, '{"nthread": 1}', ROUNDS))
+    more = TRAIN.format(", continue_from => 'm'")
+    connection.execute(more, (rows.source, one_thread, ROUNDS))
     (model,) = connection.execute(EXPORT).fetchone()
-    arrays = {"features": features, "label": label}
-    found = python_side(model, arrays, start, names=names, params={}, rounds=ROUNDS, start_rounds=5)
+    found = python_side(
+        model, {"features": features, "label": label}, start, names=rows.names, params={},
+        rounds=ROUNDS, start_rounds=5,
+    )  # fmt: skip
     assert found["same_trees"]
     assert found["rounds"] == 5 + ROUNDS
 
 
 @pytest.fixture
-def plain(connection: psycopg.Connection) -> str:
+def plain(connection: Connection) -> str:
     """A model `base` of the features a and b, with two versions; gives its source."""
     connection.execute("DROP TABLE IF EXISTS rows")
     connection.execute(
@@ -223,7 +209,7 @@ CALL = "SELECT train_model('next', {}, rounds => 2, continue_from => 'base')"
      'Its feature "b" is a number, and the column is text.'),
 ])  # fmt: skip
 def test_disagreements_with_the_model_are_refused(
-    connection: psycopg.Connection, raises: Callable[..., Any], plain: str, call: str, detail: str
+    connection: Connection, raises: Raises, plain: str, call: str, detail: str
 ) -> None:
     if detail == "The objective":
         connection.execute(CALL.format(call))  # A boolean is the number 0 or 1 to this model.
@@ -234,9 +220,7 @@ def test_disagreements_with_the_model_are_refused(
     assert "continue_from" in said.message_hint
 
 
-def test_features_are_found_by_name(
-    connection: psycopg.Connection, raises: Callable[..., Any], plain: str
-) -> None:
+def test_features_are_found_by_name(connection: Connection, raises: Raises, plain: str) -> None:
     """In the model's order, whatever further columns there are."""
     digests = []
     for source in (plain, "rows", "SELECT y, 1 AS more, b, a FROM rows"):
@@ -247,7 +231,7 @@ def test_features_are_found_by_name(
     assert said.message_primary == 'column "b" is not in the source'
 
 
-def test_lineage_is_kept_with_the_version(connection: psycopg.Connection, plain: str) -> None:
+def test_lineage_is_kept_with_the_version(connection: Connection, plain: str) -> None:
     call = "SELECT best_round FROM train_model('base', %s, 'y', rounds => 4, continue_from => %s)"
     for model, number, rounds in (("base@1", 1, 6), ("base", 3, 10)):
         assert connection.execute(call, (plain, model)).fetchone() == (rounds,)
@@ -261,9 +245,7 @@ def test_lineage_is_kept_with_the_version(connection: psycopg.Connection, plain:
     assert info["parameters"]["continue_from"] == "base@2"
 
 
-def test_labels_that_are_numbers(
-    connection: psycopg.Connection, raises: Callable[..., Any], plain: str
-) -> None:
+def test_labels_that_are_numbers(connection: Connection, raises: Raises, plain: str) -> None:
     """Equal numbers are the same class; a model without labels numbers its classes from 0."""
     source = "SELECT a, b, CASE WHEN flag THEN 3 ELSE -2 END AS y FROM rows"
     train = "SELECT train_model('numbered', %s, 'y', '{{\"objective\": \"binary:logistic\"}}', 2{})"
@@ -284,14 +266,12 @@ def test_labels_that_are_numbers(
 
 
 def test_only_who_may_read_the_model_continues_it(
-    connection: psycopg.Connection, connect: Callable[..., Any], raises: Callable[..., Any],
-    plain: str,
-) -> None:  # fmt: skip
+    connection: Connection, as_role: AsRole, raises: Raises, plain: str
+) -> None:
     """A privilege to predict is not one to read the trees, which the new model would have."""
-    connection.execute("DROP ROLE IF EXISTS heir; CREATE ROLE heir LOGIN")
+    heir = as_role("heir")
     connection.execute("GRANT EXECUTE ON FUNCTION train_model, load_model TO heir")
     connection.execute("GRANT SELECT ON rows TO heir")
-    heir = connect(user="heir")
     call = "SELECT train_model('theirs', %s, 'y', rounds => 2, continue_from => 'base')"
     said = raises("42501", call, (plain,), on=heir)
     assert said.message_primary == 'permission denied for model "base"'
@@ -301,12 +281,10 @@ def test_only_who_may_read_the_model_continues_it(
     raises("42704", call.replace("'base'", "'nowhere'"), (plain,))
     raises("42704", call.replace("'base'", "'base@9'"), (plain,))
     assert not connection.execute("SELECT 1 FROM pgboost_models WHERE name = 'theirs'").fetchall()
-    heir.close()
-    connection.execute("DROP OWNED BY heir; DROP ROLE heir")
 
 
 def test_models_of_other_libraries_stay_theirs(
-    connection: psycopg.Connection, raises: Callable[..., Any], plain: str
+    connection: Connection, raises: Raises, plain: str
 ) -> None:
     text = (
         "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx=1\n"
@@ -323,7 +301,7 @@ def test_models_of_other_libraries_stay_theirs(
 
 
 def test_linear_models_do_not_grow_trees(
-    connection: psycopg.Connection, raises: Callable[..., Any], plain: str
+    connection: Connection, raises: Raises, plain: str
 ) -> None:
     linear = Path(__file__).parents[1] / "sql/models/linear.json"
     connection.execute("SELECT load_model('line', %s)", (linear.read_bytes(),))

@@ -5,25 +5,25 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import psycopg
 import pytest
+from psycopg import Connection
 from sklearn import datasets
 
-from tests.extension.train.rows import copy_table, in_order, number_columns
+from tests.extension.train.conftest import AsRole, Raises
+from tests.extension.train.rows import diabetes, store
 
 ROUNDS = 8
 COLUMNS = "round, metric, train_mean, train_std, eval_mean, eval_std, train, eval"
 
 
 def _validated(
-    connection: psycopg.Connection, source: str, params: dict[str, Any], **more: Any
+    connection: Connection, source: str, params: dict[str, Any], **more: Any
 ) -> list[Any]:
+    more = {"rounds": ROUNDS} | more
     named = "".join(f", {name} => %({name})s" for name in more)
     arguments = {"source": source, "params": json.dumps({"nthread": 1} | params)}
-    return connection.execute(
-        f"SELECT {COLUMNS} FROM cross_validate_model(%(source)s, 'y', %(params)s{named})",
-        arguments | {"rounds": ROUNDS} | more,
-    ).fetchall()
+    query = f"SELECT {COLUMNS} FROM cross_validate_model(%(source)s, 'y', %(params)s{named})"
+    return connection.execute(query, arguments | more).fetchall()
 
 
 def _holds(rows: list[Any], found: dict[str, list[float]]) -> None:
@@ -46,18 +46,13 @@ def _holds(rows: list[Any], found: dict[str, list[float]]) -> None:
         )  # fmt: skip
 
 
-def _diabetes(connection: psycopg.Connection) -> tuple[str, dict[str, Any]]:
-    data = datasets.load_diabetes()
-    features, label = data.data.astype("f4"), data.target.astype("f4")
+def _diabetes(connection: Connection) -> tuple[str, dict[str, Any]]:
+    features, label = diabetes()
     fold = np.random.default_rng(1).integers(0, 4, len(label))
     weight = np.random.default_rng(2).random(len(label)).astype("f4")
-    columns = number_columns(features) | {
-        "y": ("real", label), "fold": ("integer", fold * 10), "w": ("real", weight),
-    }  # fmt: skip
-    copy_table(connection, "rows", columns)
-    names = [f"x{i}" for i in range(features.shape[1])]
-    arrays = {"features": features, "label": label, "fold": fold}
-    return in_order("rows", *names, "y", "fold", "w"), arrays | {"weight": weight}
+    others = {"y": ("real", label), "fold": ("integer", fold * 10), "w": ("real", weight)}
+    source = store(connection, features, **others).source
+    return source, {"features": features, "label": label, "fold": fold, "weight": weight}
 
 
 @pytest.mark.parametrize("params", [
@@ -68,17 +63,15 @@ def _diabetes(connection: psycopg.Connection) -> tuple[str, dict[str, Any]]:
     {"rate_drop": 0.4, "seed": 5},
 ], ids=str)  # fmt: skip
 def test_figures_are_those_of_python(
-    connection: psycopg.Connection, python_cv: Callable[..., Any], params: Any
+    connection: Connection, python_cv: Callable[..., Any], params: Any
 ) -> None:
     source, arrays = _diabetes(connection)
-    rows = _validated(
-        connection, source, params, fold_by="fold", weight="w", rounds=ROUNDS
-    )  # fmt: skip
+    rows = _validated(connection, source, params, fold_by="fold", weight="w")
     _holds(rows, python_cv(arrays, params=params, rounds=ROUNDS))
 
 
 def test_early_stopping_is_that_of_python(
-    connection: psycopg.Connection, python_cv: Callable[..., Any]
+    connection: Connection, python_cv: Callable[..., Any]
 ) -> None:
     source, arrays = _diabetes(connection)
     job = {"rounds": 300, "early_stopping_rounds": 5}
@@ -88,17 +81,14 @@ def test_early_stopping_is_that_of_python(
     assert min(row[4] for row in rows) == rows[-1][4]
 
 
-def test_classes(connection: psycopg.Connection, python_cv: Callable[..., Any]) -> None:
+def test_classes(connection: Connection, python_cv: Callable[..., Any]) -> None:
     data = datasets.load_wine()
     features, label = data.data.astype("f4"), data.target
     fold = np.random.default_rng(3).integers(0, 10, len(label))
     texts, folds = [f"class {code}" for code in label], [f"fold {number}" for number in fold]
-    columns = number_columns(features) | {"y": ("text", texts), "fold": ("text", folds)}
-    copy_table(connection, "rows", columns)
-    names = [f"x{i}" for i in range(features.shape[1])]
-    source = in_order("rows", *names, "y", "fold")
+    source = store(connection, features, y=("text", texts), fold=("text", folds)).source
     params = {"eval_metric": ["merror", "mlogloss"]}
-    rows = _validated(connection, source, params, fold_by="fold", rounds=ROUNDS)
+    rows = _validated(connection, source, params, fold_by="fold")
     params |= {"objective": "multi:softprob", "num_class": 3}
     arrays = {"features": features, "label": label.astype("f4"), "fold": fold}
     _holds(rows, python_cv(arrays, params=params, rounds=ROUNDS))
@@ -106,19 +96,16 @@ def test_classes(connection: psycopg.Connection, python_cv: Callable[..., Any]) 
 
 
 def test_groups_stay_whole(
-    connection: psycopg.Connection, python_cv: Callable[..., Any], raises: Callable[..., Any]
+    connection: Connection, python_cv: Callable[..., Any], raises: Raises
 ) -> None:
     random = np.random.default_rng(6)
     group = np.repeat(np.arange(60), random.integers(5, 20, 60))
     features = random.normal(size=(len(group), 4)).astype("f4")
     label = np.clip(np.round(features[:, 0] + 1), 0, 3).astype("f4")
-    columns = number_columns(features) | {
-        "y": ("real", label), "q": ("integer", group), "fold": ("integer", group % 3),
-    }  # fmt: skip
-    copy_table(connection, "rows", columns)
-    source = in_order("rows", "x0", "x1", "x2", "x3", "y", "q", "fold")
+    others = {"y": ("real", label), "q": ("integer", group), "fold": ("integer", group % 3)}
+    source = store(connection, features, **others).source
     params = {"objective": "rank:ndcg", "eval_metric": ["ndcg@3", "ndcg@5"]}
-    rows = _validated(connection, source, params, fold_by="fold", qid="q", rounds=ROUNDS)
+    rows = _validated(connection, source, params, fold_by="fold", qid="q")
     arrays = {"features": features, "label": label, "group": group, "fold": group % 3}
     _holds(rows, python_cv(arrays, params=params, rounds=ROUNDS, by_hand=True))
     call = "SELECT * FROM cross_validate_model(%s, 'y', qid => 'q', rounds => 2{})"
@@ -129,9 +116,7 @@ def test_groups_stay_whole(
 
 
 @pytest.mark.parametrize("groups", [False, True])
-def test_folds_by_chance_are_even_and_follow_the_seed(
-    connection: psycopg.Connection, groups: bool
-) -> None:
+def test_folds_by_chance_are_even_and_follow_the_seed(connection: Connection, groups: bool) -> None:
     source = (
         "SELECT i / 5 AS q, sin(i) AS x, i * 7919 % 11 % 4 AS y FROM generate_series(0, 1999) AS i"
     )
@@ -149,9 +134,7 @@ def test_folds_by_chance_are_even_and_follow_the_seed(
     assert len(first) == 3
 
 
-def test_stratified_folds_have_all_classes(
-    connection: psycopg.Connection, raises: Callable[..., Any]
-) -> None:
+def test_stratified_folds_have_all_classes(connection: Connection, raises: Raises) -> None:
     """Five rare rows in five folds: with one in each, none has the metric of a fold without."""
     source = "SELECT i AS x, i % 100 = 0 AS y FROM generate_series(0, 499) AS i"
     call = (
@@ -182,7 +165,7 @@ def test_stratified_folds_have_all_classes(
     ("params => '[]'", "22023", "params must be a jsonb object, not an array"),
     ("params => '{\"etaa\": 1}'", "22023", 'unknown training parameter "etaa"'),
 ])  # fmt: skip
-def test_errors(raises: Callable[..., Any], arguments: str, sqlstate: str, message: str) -> None:
+def test_errors(raises: Raises, arguments: str, sqlstate: str, message: str) -> None:
     rows = 99 if "100" in arguments else 300
     source = (
         "SELECT i AS x, i * 2 AS y, i % 3 AS f, 1 AS one, i AS many, nullif(i % 3, 0) AS holes "
@@ -194,9 +177,7 @@ def test_errors(raises: Callable[..., Any], arguments: str, sqlstate: str, messa
     assert message in raises(sqlstate, call, (source,)).message_primary
 
 
-def test_predictions_count_for_each_fold(
-    connection: psycopg.Connection, raises: Callable[..., Any]
-) -> None:
+def test_predictions_count_for_each_fold(connection: Connection, raises: Raises) -> None:
     source = "SELECT i AS x, i AS y FROM generate_series(1, 100) AS i"
     call = "SELECT * FROM cross_validate_model(%s, 'y', rounds => 1, folds => 3)"
     connection.execute("SET pgboost_train.max_prediction_memory = 3")
@@ -208,16 +189,16 @@ def test_predictions_count_for_each_fold(
 
 
 def test_it_writes_nothing_and_runs_with_the_rights_of_the_caller(
-    connection: psycopg.Connection, connect: Callable[..., Any], raises: Callable[..., Any]
+    connection: Connection, as_role: AsRole, raises: Raises
 ) -> None:
+    half = as_role("half")
     for statement in (
-        "DROP TABLE IF EXISTS rows", "DROP ROLE IF EXISTS half",
+        "DROP TABLE IF EXISTS rows",
         "CREATE TABLE rows AS SELECT i AS a, i * 2 AS y FROM generate_series(1, 400) AS i",
-        "CREATE ROLE half LOGIN", "ALTER TABLE rows ENABLE ROW LEVEL SECURITY",
+        "ALTER TABLE rows ENABLE ROW LEVEL SECURITY",
         "CREATE POLICY small ON rows FOR SELECT TO half USING (a <= 50)",
     ):  # fmt: skip
         connection.execute(statement)
-    half = connect(user="half")
     half.execute("SET default_transaction_read_only = on")
     call = "SELECT round FROM cross_validate_model('rows', 'y', rounds => 1, folds => 60)"
     assert "cross_validate_model" in raises("42501", call, on=half).message_primary
@@ -228,5 +209,4 @@ def test_it_writes_nothing_and_runs_with_the_rights_of_the_caller(
     said = raises("22023", call, on=half)
     assert said.message_primary == "a fold has no rows to evaluate on"
     assert half.execute(call.replace("60", "50")).fetchall() == [(1,)]
-    half.close()
-    connection.execute("DROP OWNED BY half; DROP ROLE half; DROP TABLE rows")
+    connection.execute("DROP TABLE rows")

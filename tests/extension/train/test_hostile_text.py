@@ -5,7 +5,7 @@ import json
 
 import psycopg
 import pytest
-from psycopg import sql
+from psycopg import Connection, sql
 
 from tests.extension.lifecycle.models import constant
 from tools.cluster import Cluster
@@ -16,6 +16,7 @@ ENDINGS = ["; {} --", "); {}; --", " UNION SELECT 1; {}", "\n; {}; /*", " || ({}
 PATHS = [
     "../../../etc/passwd", "/etc/passwd", "file:///etc/passwd", "hdfs://127.0.0.1/x", "|touch x",
     "$(touch x)", "%s%n", "{0}", "${HOME}", "x\ty", "pg_catalog.pg_class", "a.b.c", "a@b", "@1", "x@1",
+    "Y", "y ",
 ]  # fmt: skip
 TEXTS = [quote + end.format(DROP) for quote, end in itertools.product(QUOTES, ENDINGS)] + PATHS
 USERS_FAULTS = ("0A", "22", "42", "54", "55")
@@ -29,6 +30,8 @@ CALLS = {
     "target": "SELECT * FROM train_model('t', 'canary', %(text)s, rounds => 1)",
     "features": "SELECT * FROM train_model('t', 'canary', 'y', features => ARRAY[%(text)s], rounds => 1)",
     "weight": "SELECT * FROM train_model('t', 'canary', 'y', weight => %(text)s, rounds => 1)",
+    "group": "SELECT * FROM train_model('t', 'canary', 'y', qid => %(text)s, rounds => 1)",
+    "until": "SELECT * FROM train_model('t', 'canary', 'y', label_upper_bound => %(text)s, rounds => 1)",
     "parameter": "SELECT * FROM train_model('t', 'canary', 'y', %(key)s::jsonb, rounds => 1)",
     "its value": "SELECT * FROM train_model('t', 'canary', 'y', %(value)s::jsonb, rounds => 1)",
     "file": "SELECT load_model('f', convert_to(%(text)s, 'UTF8'))",
@@ -50,12 +53,12 @@ def test_there_are_enough() -> None:
     assert len(set(TEXTS)) >= 50
 
 
-def assert_alive(connection: psycopg.Connection) -> None:
+def assert_alive(connection: Connection) -> None:
     assert connection.execute("SELECT count(*) FROM canary").fetchone() == (50,)
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_a_text_is_refused_as_one(connection: psycopg.Connection, call: str) -> None:
+def test_a_text_is_refused_as_one(connection: Connection, call: str) -> None:
     for text in TEXTS:
         given = {
             "text": text,
@@ -68,7 +71,7 @@ def test_a_text_is_refused_as_one(connection: psycopg.Connection, call: str) -> 
     assert_alive(connection)
 
 
-def test_a_text_may_name_a_model_and_columns(connection: psycopg.Connection) -> None:
+def test_a_text_may_name_a_model_and_columns(connection: Connection) -> None:
     named = 0
     for text in TEXTS:
         column = sql.Identifier(text)

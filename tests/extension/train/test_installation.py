@@ -1,7 +1,6 @@
 """The extension in other schemas, and where libxgboost is not there."""
 
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,16 +10,9 @@ import psycopg
 import pytest
 
 from tools.cluster import Cluster, start, stop
-from tools.cluster.server import bin_directory
+from tools.cluster.server import installed
 
 SOURCE = "SELECT i AS a, i AS y FROM generate_series(1, 100) AS i"
-
-
-def installed() -> Path:
-    """The folder of PostgreSQL's libraries."""
-    pg_config = bin_directory() / "pg_config"
-    found = subprocess.run([pg_config, "--pkglibdir"], capture_output=True, text=True, check=True)
-    return Path(found.stdout.strip())
 
 
 @pytest.fixture
@@ -28,7 +20,7 @@ def library_alone() -> Iterator[Path]:
     """A folder with the extension's library and nothing next to it."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        shutil.copy(installed() / "pgboost_train.so", folder)
+        shutil.copy(installed("--pkglibdir") / "pgboost_train.so", folder)
         folder.chmod(0o755)
         yield folder
 
@@ -47,7 +39,8 @@ def test_a_missing_file_is_reported_with_a_hint(
     if missing == "libxgboost":
         (library_alone / "pgboost_train").mkdir(mode=0o755)
         shutil.copy(
-            installed() / "pgboost_train" / "pgboost_trainer", library_alone / "pgboost_train"
+            installed("--pkglibdir") / "pgboost_train" / "pgboost_trainer",
+            library_alone / "pgboost_train",
         )
     connection = connect(dbname=empty)
     connection.execute(f"SET dynamic_library_path = '{library_alone}:$libdir'")

@@ -1,14 +1,14 @@
 """Cancel, timeout, terminate and rollback; progress as another connection sees it."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import psycopg
 import pytest
+from psycopg import Connection, errors
 
-from tests.connections import running_since
+from tests.connections import Connect, running_since
+from tests.extension.train.conftest import AsRole, Raises
 from tests.extension.train.running import (
     ALLOWANCE,
     ENDLESS,
@@ -34,7 +34,7 @@ FILES = "SELECT count(*) FROM pg_ls_dir('pg_stat_tmp') AS f WHERE f LIKE 'pgboos
 
 
 @pytest.fixture
-def untouched(connection: psycopg.Connection) -> Iterator[None]:
+def untouched(connection: Connection) -> Iterator[None]:
     """After the test, there is no model, no progress, no file, and the server is the same."""
     started = running_since(connection)
     yield
@@ -56,7 +56,7 @@ def untouched(connection: psycopg.Connection) -> Iterator[None]:
 
 
 def test_progress_is_seen_while_rows_are_read(
-    connection: psycopg.Connection, connect: Callable[..., Any], untouched: None
+    connection: Connection, connect: Connect, untouched: None
 ) -> None:
     running = Running(connect(), ENDLESS)
     with seen(connection, running.pid, "reading rows") as row:
@@ -72,7 +72,7 @@ def test_progress_is_seen_while_rows_are_read(
 
 @pytest.mark.parametrize("end", ["cancel", "terminate"])
 def test_rounds_end_at_once(
-    connection: psycopg.Connection, connect: Callable[..., Any], untouched: None, end: str
+    connection: Connection, connect: Connect, untouched: None, end: str
 ) -> None:
     running = Running(connect(), LONG)
     with seen(connection, running.pid, "training", rounds=3) as row:
@@ -104,11 +104,7 @@ def test_rounds_end_at_once(
 )  # fmt: skip
 @pytest.mark.usefixtures("untouched")
 def test_a_round_ends_at_once(
-    connection: psycopg.Connection,
-    connect: Callable[..., Any],
-    statement: str,
-    phase: str,
-    end: str,
+    connection: Connection, connect: Connect, statement: str, phase: str, end: str
 ) -> None:
     if "before" in statement:
         small = LONG_ROUND.replace("200000", "1000")
@@ -125,7 +121,7 @@ def test_a_round_ends_at_once(
 
 
 def test_it_holds_back_vacuum_and_locks_its_source_for_reading_alone(
-    connection: psycopg.Connection, connect: Callable[..., Any], untouched: None
+    connection: Connection, connect: Connect, untouched: None
 ) -> None:
     """As docs/operations.md says."""
     connection.execute(f"CREATE TABLE held AS {LONG_ROUND}")
@@ -146,13 +142,11 @@ def test_it_holds_back_vacuum_and_locks_its_source_for_reading_alone(
     connection.execute("DROP TABLE held")
 
 
-def test_timeout_acts_in_a_round(
-    connection: psycopg.Connection, connect: Callable[..., Any], untouched: None
-) -> None:
+def test_timeout_acts_in_a_round(connection: Connection, connect: Connect, untouched: None) -> None:
     other = connect()
     other.execute("SET statement_timeout = '3s'")
     before = time.monotonic()
-    with pytest.raises(psycopg.errors.QueryCanceled):
+    with pytest.raises(errors.QueryCanceled):
         other.execute(TRAIN, (LONG_ROUND, FOREST))
     assert time.monotonic() - before < 3 + ALLOWANCE
     assert trainers(other.info.backend_pid) == []
@@ -187,7 +181,7 @@ def test_fast_shutdown_and_crash_act_in_a_round(tmp_path: Path) -> None:
 
 
 def test_terminate_while_rows_are_read(
-    connection: psycopg.Connection, connect: Callable[..., Any], untouched: None
+    connection: Connection, connect: Connect, untouched: None
 ) -> None:
     running = Running(connect(), ENDLESS)
     with seen(connection, running.pid, "reading rows"):
@@ -198,12 +192,12 @@ def test_terminate_while_rows_are_read(
 
 @pytest.mark.parametrize("milliseconds", [300, 700, 1100, 1500, 2500])
 def test_timeout_acts_in_every_phase(
-    connection: psycopg.Connection, connect: Callable[..., Any], untouched: None, milliseconds: int
+    connection: Connection, connect: Connect, untouched: None, milliseconds: int
 ) -> None:
     other = connect()
     other.execute(f"SET statement_timeout = {milliseconds}")
     before = time.monotonic()
-    with pytest.raises(psycopg.errors.QueryCanceled):
+    with pytest.raises(errors.QueryCanceled):
         other.execute(TRAIN, (LONG, PARAMS))
     assert time.monotonic() - before < milliseconds / 1000 + ALLOWANCE
     other.execute("SET statement_timeout = 0")
@@ -213,25 +207,22 @@ def test_timeout_acts_in_every_phase(
 
 
 def test_users_see_their_own_trainings_and_monitors_all(
-    connection: psycopg.Connection, connect: Callable[..., Any], untouched: None
+    connection: Connection, connect: Connect, untouched: None, as_role: AsRole
 ) -> None:
-    connection.execute("DROP ROLE IF EXISTS watcher; CREATE ROLE watcher LOGIN")
+    watcher = as_role("watcher")
     running = Running(connect(), ENDLESS)
     with seen(connection, running.pid, "reading rows"):
         pass
-    watcher = connect(user="watcher")
     count = "SELECT count(*) FROM pg_stat_progress_train_model"
     assert watcher.execute(count).fetchone() == (0,)
     connection.execute("GRANT pg_monitor TO watcher")
     assert watcher.execute(count).fetchone() == (1,)
     running.connection.cancel()
     assert running.ended() == "57014"
-    watcher.close()
-    connection.execute("DROP ROLE watcher")
 
 
 def test_rollback_leaves_no_model(
-    connection: psycopg.Connection, connect: Callable[..., Any], untouched: None
+    connection: Connection, connect: Connect, untouched: None
 ) -> None:
     small = "SELECT i AS a, i AS y FROM generate_series(1, 100) AS i"
     with connect(autocommit=False) as other:
@@ -241,24 +232,22 @@ def test_rollback_leaves_no_model(
         other.execute("SAVEPOINT s")
         other.execute("SELECT train_model('long', %s, 'y', rounds => 2)", (small,))
         other.execute("ROLLBACK TO s")
-        with pytest.raises(psycopg.errors.UndefinedObject):
+        with pytest.raises(errors.UndefinedObject):
             other.execute("SELECT predict('long', 5)")
         other.rollback()
 
 
 def test_errors_inside_the_query_end_the_training(
-    connection: psycopg.Connection, raises: Callable[..., Any], untouched: None
+    connection: Connection, raises: Raises, untouched: None
 ) -> None:
     query = "SELECT i AS a, 1 / (5000 - i) AS y FROM generate_series(1, 10000) AS i"
     raises("22012", TRAIN, (query, PARAMS))
-    with connection.transaction(), pytest.raises(psycopg.errors.ConfigurationLimitExceeded):
+    with connection.transaction(), pytest.raises(errors.ConfigurationLimitExceeded):
         connection.execute("SET LOCAL temp_file_limit = '1MB'")
         connection.execute(TRAIN, (LONG, PARAMS))
 
 
-def test_read_only_transactions_train_nothing(
-    raises: Callable[..., Any], connect: Callable[..., Any]
-) -> None:
+def test_read_only_transactions_train_nothing(raises: Raises, connect: Connect) -> None:
     other = connect()
     other.execute("SET default_transaction_read_only = on")
     raises("25006", TRAIN, (ENDLESS, PARAMS), on=other)

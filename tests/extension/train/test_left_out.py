@@ -2,33 +2,27 @@
 
 import json
 from collections.abc import Callable
-from typing import Any
 
-import psycopg
 import pytest
+from psycopg import Connection
 
+from tests.connections import Notice
 from tests.extension.lifecycle.models import one
+from tests.extension.train.alike import verified
+from tests.extension.train.conftest import Raises
 
+pytestmark = pytest.mark.usefixtures("no_model")
 TRAIN = "SELECT * FROM train_model('m', %s, 'y', rounds => 3{})"
 
 
-@pytest.fixture(autouse=True)
-def no_model(connection: psycopg.Connection) -> None:
-    """Drops the model `m`."""
-    connection.execute("SELECT drop_model('m') FROM pgboost_models WHERE name = 'm' LIMIT 1")
-
-
 @pytest.fixture
-def trained(connection: psycopg.Connection) -> Callable[..., list[str]]:
+def trained(connection: Connection, notices: list[Notice]) -> Callable[..., list[str]]:
     """Trains, and gives the messages of the notices."""
 
     def run(source: str, arguments: str = "") -> list[str]:
-        said: list[str] = []
-        listen = lambda diagnostic: said.append(diagnostic.message_primary)  # noqa: E731
-        connection.add_notice_handler(listen)
+        notices.clear()
         connection.execute(TRAIN.format(arguments), (source,))
-        connection.remove_notice_handler(listen)
-        return said
+        return [notice.message for notice in notices]
 
     return run
 
@@ -37,7 +31,7 @@ def source(columns: str) -> str:
     return f"SELECT i AS age, {columns}, i % 7 AS y FROM generate_series(1, 200) AS i"
 
 
-def features(connection: psycopg.Connection) -> list[str]:
+def features(connection: Connection) -> list[str]:
     rows = connection.execute(
         "SELECT feature FROM model_features('m') ORDER BY position"
     ).fetchall()
@@ -55,7 +49,7 @@ NULL = "NULL::text AS note"
 ], ids=str)  # fmt: skip
 @pytest.mark.parametrize("arguments", ["", ", eval_fraction => 0.2"])
 def test_text_that_is_all_null_is_left_out(
-    connection: psycopg.Connection, trained: Callable[..., list[str]],
+    connection: Connection, trained: Callable[..., list[str]],
     columns: str, left: list[str], arguments: str,
 ) -> None:  # fmt: skip
     said = trained(source(columns), arguments)
@@ -71,9 +65,7 @@ def test_text_that_is_all_null_is_left_out(
     assert [name for (name,) in rows] == left
     predicted = f"SELECT count(predict('m', s)) FROM ({source(columns)}) AS s"
     assert connection.execute(predicted).fetchone() == (200,)
-    assert connection.execute(
-        "SELECT * FROM verify_model('m', %s)", (source(columns),)
-    ).fetchone() == (200, 0, 0)
+    assert verified(connection, source(columns)) == (200, 0, 0)
 
 
 def test_one_notice_names_all_null_columns(trained: Callable[..., list[str]]) -> None:
@@ -84,7 +76,7 @@ def test_one_notice_names_all_null_columns(trained: Callable[..., list[str]]) ->
     )
 
 
-def test_folds_and_searches_leave_null_text_out(connection: psycopg.Connection) -> None:
+def test_folds_and_searches_leave_null_text_out(connection: Connection) -> None:
     for call in (
         "cross_validate_model(%s, 'y', rounds => 2, folds => 3)",
         """tune_model(%s, 'y', '{"max_depth": [2, 3]}', rounds => 2, folds => 3)""",
@@ -93,7 +85,7 @@ def test_folds_and_searches_leave_null_text_out(connection: psycopg.Connection) 
         assert connection.execute(f"SELECT * FROM {call}", (source(texts),)).fetchall()
 
 
-def test_features_of_null_text_alone_are_an_error(raises: Callable[..., Any]) -> None:
+def test_features_of_null_text_alone_are_an_error(raises: Raises) -> None:
     said = raises("22023", TRAIN.format(""), ("SELECT NULL::text AS note, 1 AS y",))
     assert '"note"' in said.message_detail
 
@@ -103,7 +95,7 @@ def test_features_of_null_text_alone_are_an_error(raises: Callable[..., Any]) ->
     "NULL::timestamp AS x", "'one'::text AS x", "ARRAY[NULL, NULL]::int[] AS x",
 ])  # fmt: skip
 def test_columns_of_one_value_or_none_are_trained_on(
-    connection: psycopg.Connection, trained: Callable[..., list[str]], column: str
+    connection: Connection, trained: Callable[..., list[str]], column: str
 ) -> None:
     trained(source(column))
     assert features(connection)[1].startswith("x")
@@ -129,7 +121,7 @@ def test_columns_of_one_value_or_none_are_trained_on(
     ],
 ], ids=str)  # fmt: skip
 def test_refusals_name_the_column(
-    raises: Callable[..., Any], columns: str, arguments: str, state: str, name: str
+    raises: Raises, columns: str, arguments: str, state: str, name: str
 ) -> None:
     statement = TRAIN.format(arguments)
     if name == "y2":
@@ -148,7 +140,7 @@ def test_text_that_is_nearly_unique_is_named(trained: Callable[..., list[str]]) 
 
 
 def test_a_view_has_its_table_s_key(
-    connection: psycopg.Connection, trained: Callable[..., list[str]]
+    connection: Connection, trained: Callable[..., list[str]]
 ) -> None:
     connection.execute(
         "CREATE TABLE keyed (id int PRIMARY KEY, age int, y int); "
@@ -165,7 +157,7 @@ def test_a_view_has_its_table_s_key(
     connection.execute("DROP TABLE keyed CASCADE")
 
 
-def test_results_of_get_params_are_accepted(connection: psycopg.Connection) -> None:
+def test_results_of_get_params_are_accepted(connection: Connection) -> None:
     params = {
         "objective": "binary:logistic", "base_score": None, "booster": None, "callbacks": None,
         "device": None, "early_stopping_rounds": None, "enable_categorical": True, "eval_metric": None,

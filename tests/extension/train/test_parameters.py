@@ -2,13 +2,14 @@
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
+from psycopg import Connection
 
+from tests.connections import Connect, Notice
+from tests.extension.train.conftest import Raises
 from tests.extension.train.running import FOREST, LONG_ROUND, Running, seen, trainers
 
 CALL = "SELECT * FROM train_model('m', 'rows', 'y', %s, rounds => 2, allow_change => true)"
@@ -52,7 +53,7 @@ def table(cluster: Any, dbname: str) -> None:
     ({"n_estimators": 0}, '"n_estimators" must be a whole number between 1 and 1000000, not 0'),
     ({"early_stopping_rounds": 5}, "early_stopping_rounds needs rows for evaluation"),
 ])  # fmt: skip
-def test_out_of_range(raises: Callable[..., Any], params: Any, message: str) -> None:
+def test_out_of_range(raises: Raises, params: Any, message: str) -> None:
     assert message in raises("22023", CALL, (json.dumps(params),)).message_primary
 
 
@@ -61,9 +62,7 @@ def test_out_of_range(raises: Callable[..., Any], params: Any, message: str) -> 
     ("colsample_by_tree", "colsample_bytree"), ("n_job", "n_jobs"),
     ("Max_Depht", "max_depth"), ("temperature", None),
 ])  # fmt: skip
-def test_unknown_comes_with_the_nearest(
-    raises: Callable[..., Any], name: str, nearest: str | None
-) -> None:
+def test_unknown_comes_with_the_nearest(raises: Raises, name: str, nearest: str | None) -> None:
     said = raises("22023", CALL, (json.dumps({name: 1}),))
     assert said.message_primary == f'unknown training parameter "{name}"'
     if nearest:
@@ -73,33 +72,29 @@ def test_unknown_comes_with_the_nearest(
 
 
 @pytest.mark.parametrize("name", ["device", "updater", "process_type", "verbosity", "missing"])
-def test_some_are_not_for_users(raises: Callable[..., Any], name: str) -> None:
+def test_some_are_not_for_users(raises: Raises, name: str) -> None:
     assert raises("0A000", CALL, (json.dumps({name: 2}),)).message_hint
 
 
-def test_null_leaves_a_parameter_at_its_default(
-    connection: psycopg.Connection, raises: Callable[..., Any]
-) -> None:
+def test_null_leaves_a_parameter_at_its_default(connection: Connection, raises: Raises) -> None:
     """As in the result of `get_params`; an unknown name is still an error."""
     connection.execute(CALL, ('{"subsample": null, "device": null, "objective": null}',))
     raises("22023", CALL, ('{"sub_sample": null}',))
 
 
 @pytest.mark.parametrize("name", ["model_in", "save_period", "dsplit", "data_uri", "plugin"])
-def test_other_parameters_do_not_reach_libxgboost(raises: Callable[..., Any], name: str) -> None:
+def test_other_parameters_do_not_reach_libxgboost(raises: Raises, name: str) -> None:
     raises("22023", CALL, (json.dumps({name: "/etc/passwd"}),))
 
 
-def test_params_must_be_an_object(
-    raises: Callable[..., Any], connection: psycopg.Connection
-) -> None:
+def test_params_must_be_an_object(raises: Raises, connection: Connection) -> None:
     for params in ("[1]", "1", '"x"', "null"):
         raises("22023", CALL, (params,))
     assert connection.execute(CALL, (None,)).fetchall(), "null means the defaults"
 
 
 @pytest.mark.parametrize("value", ["1e400", "[" * 200 + "]" * 200])
-def test_json_beyond_what_can_be_read(raises: Callable[..., Any], value: str) -> None:
+def test_json_beyond_what_can_be_read(raises: Raises, value: str) -> None:
     said = raises("22023", CALL, (f'{{"eta": {value}}}',))
     assert said.message_primary.startswith("params must be a jsonb object, not one with")
 
@@ -121,29 +116,29 @@ def test_json_beyond_what_can_be_read(raises: Callable[..., Any], value: str) ->
     ("params => '{\"objective\": \"binary:logistic\"}'", "22023"),
     ("params => '{\"objective\": \"multi:softprob\", \"num_class\": 7}'", "22023"),
 ])  # fmt: skip
-def test_arguments(raises: Callable[..., Any], argument: str, sqlstate: str) -> None:
+def test_arguments(raises: Raises, argument: str, sqlstate: str) -> None:
     raises(sqlstate, f"SELECT train_model('m', 'rows', 'y', {argument})")
 
 
 @pytest.mark.parametrize("call", [
     "NULL, 'rows', 'y'", "'m', NULL, 'y'", "'m', 'rows', NULL",
 ])  # fmt: skip
-def test_arguments_that_must_be_there(raises: Callable[..., Any], call: str) -> None:
+def test_arguments_that_must_be_there(raises: Raises, call: str) -> None:
     raises("22004", f"SELECT train_model({call})")
 
 
 @pytest.mark.parametrize("name", ["", "a@b", "x" * 64])
-def test_names_are_checked_before_the_work(raises: Callable[..., Any], name: str) -> None:
+def test_names_are_checked_before_the_work(raises: Raises, name: str) -> None:
     raises("42602", "SELECT train_model(%s, 'nowhere', 'y')", (name,))
 
 
-def test_text_cannot_be_regressed(raises: Callable[..., Any]) -> None:
+def test_text_cannot_be_regressed(raises: Raises) -> None:
     call = "SELECT train_model('m', 'rows', 'label', %s)"
     raises("42804", call, ('{"objective": "reg:squarederror"}',))
     raises("22023", call, ('{"objective": "binary:logistic"}',))
 
 
-def test_libxgboost_itself_may_refuse(raises: Callable[..., Any]) -> None:
+def test_libxgboost_itself_may_refuse(raises: Raises) -> None:
     """An error that only libxgboost can find has its message, without source places and addresses."""
     params = '{"objective": "binary:logistic", "base_score": 2}'
     rows = "SELECT i AS a, i > 1 AS y FROM generate_series(1, 2) AS i"
@@ -154,7 +149,7 @@ def test_libxgboost_itself_may_refuse(raises: Callable[..., Any]) -> None:
     assert "0x" not in said.message_detail
 
 
-def test_parameters_of_scikit_learn(connection: psycopg.Connection) -> None:
+def test_parameters_of_scikit_learn(connection: Connection) -> None:
     """Parameters of XGBRegressor train the same model as XGBoost's own names and arguments."""
     call = "SELECT train_model(%s, 'SELECT a, b, y FROM rows ORDER BY a', 'y', "
     pasted = {
@@ -189,9 +184,9 @@ def test_parameters_of_scikit_learn(connection: psycopg.Connection) -> None:
     assert said[3][1]["seed"] == 8
 
 
-def test_parameters_are_stored_with_the_version(connection: psycopg.Connection) -> None:
-    notices: list[str] = []
-    connection.add_notice_handler(lambda said: notices.append(said.message_primary))
+def test_parameters_are_stored_with_the_version(
+    connection: Connection, notices: list[Notice]
+) -> None:
     scores = connection.execute(
         "SELECT set, metric, best_round, value FROM train_model('kept', 'rows', 'y', "
         "'{\"learning_rate\": 0.5}', rounds => 4, seed => 7, eval_fraction => 0.3, verbose_eval => 2)"
@@ -205,10 +200,11 @@ def test_parameters_are_stored_with_the_version(connection: psycopg.Connection) 
     for set_name, metric, best_round, value in scores:
         assert best_round == 4
         assert info["metrics"][set_name][metric] == pytest.approx(value)
-    assert [notice.split(":")[0] for notice in notices[1:]] == ["round 2 of 4", "round 4 of 4"]
+    rounds = [notice.message.split(":")[0] for notice in notices[1:]]
+    assert rounds == ["round 2 of 4", "round 4 of 4"]
 
 
-def threads_of_a_training(connection: psycopg.Connection, capped: psycopg.Connection) -> int:
+def threads_of_a_training(connection: Connection, capped: Connection) -> int:
     """The threads of a training that requests 64."""
     running = Running(capped, LONG_ROUND, FOREST.replace("{", '{"nthread": 64, '))
     with seen(connection, running.pid, "training"):
@@ -221,10 +217,7 @@ def threads_of_a_training(connection: psycopg.Connection, capped: psycopg.Connec
 
 @pytest.mark.parametrize("first", ["xgboost_version()", "predict('plain', 1, 2)"])
 def test_threads_are_capped_by_a_setting_for_superusers(
-    connection: psycopg.Connection,
-    connect: Callable[..., Any],
-    raises: Callable[..., Any],
-    first: str,
+    connection: Connection, connect: Connect, raises: Raises, first: str
 ) -> None:
     """Also if the other library, whose prefix begins alike, is loaded first."""
     train = "SELECT train_model('plain', 'rows', 'y', '{\"nthread\": 64}', 1, '{a,b}')"
@@ -255,7 +248,7 @@ def test_threads_are_capped_by_a_setting_for_superusers(
     ("y", {}, 1),
 ])  # fmt: skip
 def test_predictions_are_capped_by_a_setting_for_superusers(
-    connection: psycopg.Connection, raises: Callable[..., Any],
+    connection: Connection, raises: Raises,
     target: str, params: dict[str, Any], outputs: int,
 ) -> None:  # fmt: skip
     train = "SELECT train_model('capped', 'rows', %s, %s, 1, '{a,b}', allow_change => true)"

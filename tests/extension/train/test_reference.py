@@ -1,18 +1,19 @@
 """libxgboost's own predictions of registered models, and the comparison over a whole source."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import psycopg
 import pytest
 import xgboost as xgb
+from psycopg import Connection, errors
 
-from tests.connections import running_since
+from tests.connections import Connect, running_since
 from tests.extension.e2e import golden
 from tests.extension.e2e.reference import model_bytes
 from tests.extension.lifecycle.models import constant, load, one
+from tests.extension.train.alike import verified
+from tests.extension.train.conftest import AsRole, Raises
 
 ROWS = """SELECT i::real / 7 AS a, CASE WHEN i % 5 > 0 THEN i % 11 END AS b, sin(i)::real AS c,
                  (i % 50 + 10 * sin(i))::real AS y, 'class ' || i % 3 AS label
@@ -37,7 +38,7 @@ def models(cluster: Any, dbname: str) -> None:
 
 
 @pytest.mark.parametrize("model", ["m", "count"])
-def test_value_is_that_of_predict(connection: psycopg.Connection, model: str) -> None:
+def test_value_is_that_of_predict(connection: Connection, model: str) -> None:
     (far, rows) = connection.execute(
         "SELECT max(abs(predict(%s, a, b, c) - xgboost_predict(%s, ARRAY[a, b, c]::real[])) "
         "/ greatest(abs(predict(%s, a, b, c)), 1e-3)), count(*) FROM rows", (model,) * 3
@@ -47,15 +48,12 @@ def test_value_is_that_of_predict(connection: psycopg.Connection, model: str) ->
 
 
 @pytest.mark.parametrize("model", ["m", "three", "count"])
-def test_margins_are_equal_over_a_source(connection: psycopg.Connection, model: str) -> None:
+def test_margins_are_equal_over_a_source(connection: Connection, model: str) -> None:
     for source in ("rows", "SELECT c, b, a FROM rows"):
-        found = connection.execute("SELECT * FROM verify_model(%s, %s)", (model, source)).fetchone()
-        assert found == (3000, 0, 0)
+        assert verified(connection, source, model) == (3000, 0, 0)
 
 
-def test_missing_features_and_errors(
-    connection: psycopg.Connection, raises: Callable[..., Any]
-) -> None:
+def test_missing_features_and_errors(connection: Connection, raises: Raises) -> None:
     call = "SELECT xgboost_predict(%s, %s::real[])"
     row = connection.execute("SELECT xgboost_predict('m', '{1,NULL,2}'), predict('m', 1, NULL, 2)")
     ours, theirs = row.fetchone()
@@ -69,19 +67,7 @@ def test_missing_features_and_errors(
     raises("42704", "SELECT * FROM verify_model('nothing', 'rows')")
 
 
-def test_new_version_is_seen_by_the_next_statement(connection: psycopg.Connection) -> None:
-    call = "SELECT xgboost_predict('v', '{500}')"
-    source = "SELECT i AS a, i * {} AS y FROM generate_series(1, 1000) AS i"
-    connection.execute("SELECT train_model('v', %s, 'y')", (source.format(1),))
-    (first,) = connection.execute(call).fetchone()
-    connection.execute("SELECT train_model('v', %s, 'y')", (source.format(3),))
-    (second,) = connection.execute(call).fetchone()
-    assert first == pytest.approx(500, rel=0.05)
-    assert second == pytest.approx(1500, rel=0.05)
-    assert connection.execute("SELECT xgboost_predict('v@1', '{500}')").fetchone() == (first,)
-
-
-def scans(connection: psycopg.Connection) -> int:
+def scans(connection: Connection) -> int:
     """The number of this transaction's scans of the registry's tables."""
     return one(
         connection,
@@ -90,13 +76,11 @@ def scans(connection: psycopg.Connection) -> int:
     )
 
 
-def constant_of(connection: psycopg.Connection, model: str = "k") -> float:
+def constant_of(connection: Connection, model: str = "k") -> float:
     return one(connection, "SELECT xgboost_predict(%s, '{0}')", (model,))
 
 
-def test_resolved_names_are_kept_between_statements(
-    connection: psycopg.Connection,
-) -> None:
+def test_resolved_names_are_kept_between_statements(connection: Connection) -> None:
     load(connection, "k", constant(1))
     assert constant_of(connection) == constant_of(connection, "k@1") == 1
     with connection.transaction():
@@ -107,9 +91,7 @@ def test_resolved_names_are_kept_between_statements(
             assert scans(connection) == before
 
 
-def test_changes_are_seen_from_their_commit_on(
-    connection: psycopg.Connection, connect: Callable[..., Any]
-) -> None:
+def test_changes_are_seen_from_their_commit_on(connection: Connection, connect: Connect) -> None:
     load(connection, "k", constant(1))
     reader, old = connect(), connect(autocommit=False)
     old.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
@@ -134,13 +116,11 @@ def test_changes_are_seen_from_their_commit_on(
         load(connection, "k", constant(4))
     assert constant_of(reader, "k@1") == constant_of(reader) == 4
     connection.execute("SELECT drop_model('k')")
-    with pytest.raises(psycopg.errors.UndefinedObject):
+    with pytest.raises(errors.UndefinedObject):
         constant_of(reader)
 
 
-def test_rights_are_those_of_now(
-    connection: psycopg.Connection, connect: Callable[..., Any], raises: Callable[..., Any]
-) -> None:
+def test_rights_are_those_of_now(connection: Connection, connect: Connect, raises: Raises) -> None:
     connection.execute("DROP ROLE IF EXISTS owners, member")
     connection.execute("CREATE ROLE owners; CREATE ROLE member LOGIN IN ROLE owners")
     connection.execute("GRANT EXECUTE ON FUNCTION load_model TO owners; SET ROLE owners")
@@ -164,9 +144,7 @@ def test_rights_are_those_of_now(
     connection.execute("SELECT drop_model('owned'); DROP OWNED BY owners; DROP ROLE owners, member")
 
 
-def test_categories_are_read_as_predict_reads_them(
-    connection: psycopg.Connection, raises: Callable[..., Any]
-) -> None:
+def test_categories_are_read_as_predict_reads_them(connection: Connection, raises: Raises) -> None:
     """Where the text of a value is not that of the category: 1e+10, 7.0, true, 1e+15."""
     known = {"r": [10**10, 2], "n": [7, 1], "b": [0, 1], "f": [10**15, 3]}
     codes = np.arange(200)
@@ -185,38 +163,28 @@ def test_categories_are_read_as_predict_reads_them(
     )
     source = f"SELECT * FROM ({rows}) AS v (r, n, b, f)"
     assert one(connection, f"SELECT count(predict('coded', v)) FROM ({source}) AS v") == 3
-    found = connection.execute("SELECT * FROM verify_model('coded', %s)", (source,)).fetchone()
-    assert found == (3, 0, 0)
+    assert verified(connection, source, "coded") == (3, 0, 0)
     unknown = "SELECT 0.2::real AS r, 7 AS n, 1 AS b, 3 AS f"
     raises("22P02", "SELECT * FROM verify_model('coded', %s)", (unknown,))
     connection.execute("SET pgboost.unknown_category = missing")
-    found = connection.execute("SELECT * FROM verify_model('coded', %s)", (unknown,)).fetchone()
-    assert found == (1, 0, 0)
+    assert verified(connection, unknown, "coded") == (1, 0, 0)
     connection.execute("RESET pgboost.unknown_category")
     raises("22P02", "SELECT * FROM verify_model('coded', %s)", (unknown,))
     text = "SELECT '0.1'::text AS r, 7 AS n, 1 AS b, 3 AS f"
     raises("42804", "SELECT * FROM verify_model('coded', %s)", (text,))
 
 
-def test_owners_only(
-    connection: psycopg.Connection, connect: Callable[..., Any], raises: Callable[..., Any]
-) -> None:
+def test_owners_only(connection: Connection, as_role: AsRole, raises: Raises) -> None:
     """libxgboost needs the model's bytes, which pgboost gives to its owner alone."""
-    connection.execute("DROP ROLE IF EXISTS nobody_special; CREATE ROLE nobody_special LOGIN")
-    other = connect(user="nobody_special")
+    other = as_role("nobody_special")
     raises("42501", "SELECT xgboost_predict('m', '{1,2,3}')", on=other)
     connection.execute("SELECT grant_model('m', 'nobody_special')")
     said = raises("42501", "SELECT xgboost_predict('m', '{1,2,3}')", on=other)
     assert said.message_primary == 'must be owner of model "m"'
     raises("42501", "SELECT * FROM verify_model('m', 'SELECT 1 AS a, 2 AS b, 3 AS c')", on=other)
-    connection.execute("SELECT revoke_model('m', 'nobody_special')")
-    other.close()
-    connection.execute("DROP ROLE nobody_special")
 
 
-def test_models_of_other_libraries(
-    connection: psycopg.Connection, raises: Callable[..., Any]
-) -> None:
+def test_models_of_other_libraries(connection: Connection, raises: Raises) -> None:
     file = golden.file("lightgbm/4.7.0/regression.txt")
     connection.execute("SELECT load_model('other', %s)", (file,))
     for ask in (
@@ -228,9 +196,7 @@ def test_models_of_other_libraries(
         assert said.message_detail.startswith("Its format is lightgbm text")
 
 
-def test_backends_end_well_with_a_model_in_hand(
-    connection: psycopg.Connection, connect: Callable[..., Any]
-) -> None:
+def test_backends_end_well_with_a_model_in_hand(connection: Connection, connect: Connect) -> None:
     started = running_since(connection)
     for _ in range(5):
         with connect() as other:
@@ -239,7 +205,7 @@ def test_backends_end_well_with_a_model_in_hand(
     assert running_since(connection) == started
 
 
-def test_one_statement_may_use_several_models(connection: psycopg.Connection) -> None:
+def test_one_statement_may_use_several_models(connection: Connection) -> None:
     rows = connection.execute(
         "SELECT xgboost_predict(n, '{1,2,3}') = predict(n, 1, 2, 3) "
         "FROM (VALUES (1, 'm'), (2, 'count'), (3, 'm')) AS v (i, n) ORDER BY i"
@@ -247,7 +213,7 @@ def test_one_statement_may_use_several_models(connection: psycopg.Connection) ->
     assert rows == [(True,)] * 3
 
 
-def test_rounds_names_and_categories_of_load_model_count(connection: psycopg.Connection) -> None:
+def test_rounds_names_and_categories_of_load_model_count(connection: Connection) -> None:
     """Both libraries predict with the first rounds, and codes mean the given values."""
     draw = np.random.default_rng(3)
     codes, x = draw.integers(0, 3, 400), draw.normal(size=400)
@@ -266,8 +232,7 @@ def test_rounds_names_and_categories_of_load_model_count(connection: psycopg.Con
             "SELECT (ARRAY['red', 'green', 'blue'])[1 + i % 3] AS colour, sin(i) AS x"
             " FROM generate_series(1, 500) AS i"
         )
-        found = connection.execute("SELECT * FROM verify_model('given', %s)", (source,)).fetchone()
-        assert found == (500, 0, 0)
+        assert verified(connection, source, "given") == (500, 0, 0)
         rows = np.array([[1, 0.25]], dtype=np.float32)
         expected = booster.predict(
             xgb.DMatrix(rows, feature_types=["c", "q"], enable_categorical=True),
@@ -283,13 +248,12 @@ def test_rounds_names_and_categories_of_load_model_count(connection: psycopg.Con
 @pytest.mark.parametrize("kind", ["params", "metrics"])
 @pytest.mark.parametrize("stored", ['{"a": 1e400}', f'{{"a": {"[" * 200}1{"]" * 200}}}'])
 def test_any_jsonb_may_be_stored_with_a_model(
-    connection: psycopg.Connection, kind: str, stored: str
+    connection: Connection, kind: str, stored: str
 ) -> None:
     """Also numbers beyond double precision, and levels that a parser of JSON may refuse."""
     connection.execute(f"SELECT load_model('any', %s, {kind} => %s)", (constant(1), stored))
     assert one(connection, "SELECT xgboost_predict('any', '{1}')") == 1
     source = "SELECT i::real AS f1, i AS y FROM generate_series(1, 9) AS i"
-    found = connection.execute("SELECT * FROM verify_model('any', %s)", (source,)).fetchone()
-    assert found == (9, 0, 0)
+    assert verified(connection, source, "any") == (9, 0, 0)
     connection.execute("SELECT train_model('any', %s, 'y', rounds => 1)", (source,))
     connection.execute("SELECT drop_model('any')")

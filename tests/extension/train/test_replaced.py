@@ -2,10 +2,13 @@
 
 from typing import Any
 
-import psycopg
 import pytest
+from psycopg import Connection, errors
+
+from tests.connections import Notice
 
 TRAIN = "SELECT train_model('m', %s, %s, rounds => 1{})"
+OTHER_MEANING = errors.ObjectNotInPrerequisiteState
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -18,16 +21,16 @@ def passengers(cluster: Any, dbname: str) -> None:
         )
 
 
-def names(connection: psycopg.Connection, model: str = "m") -> list[str]:
+def names(connection: Connection, model: str = "m") -> list[str]:
     query = "SELECT feature FROM model_features(%s) ORDER BY position"
     return [name for (name,) in connection.execute(query, (model,))]
 
 
-def train(connection: psycopg.Connection, source: str, target: str, more: str = "") -> None:
+def train(connection: Connection, source: str, target: str, more: str = "") -> None:
     connection.execute(TRAIN.format(more), (source, target)).fetchall()
 
 
-def test_the_order_of_features_is_kept(connection: psycopg.Connection) -> None:
+def test_the_order_of_features_is_kept(connection: Connection) -> None:
     source = "SELECT age, class, marks, lived FROM passenger"
     train(connection, source, "lived", ", allow_change => true")
     before = names(connection)
@@ -60,54 +63,43 @@ def test_the_order_of_features_is_kept(connection: psycopg.Connection) -> None:
     ],
 )
 def test_another_meaning_is_refused_before_the_first_round(
-    connection: psycopg.Connection, target: str, params: str, what: str
+    connection: Connection, notices: list[Notice], target: str, params: str, what: str
 ) -> None:
     source = "SELECT class, {} FROM passenger"
     deployed = "age" if what == "objective" else "lived"
     train(connection, source.format(deployed), deployed, ", allow_change => true")
     more = f", params => '{params}', verbose_eval => 1"
-    notices = []
-    connection.add_notice_handler(lambda said: notices.append(said.message_primary))
-    with (
-        connection.transaction(),
-        pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState) as raised,
-    ):
+    notices.clear()
+    with connection.transaction(), pytest.raises(OTHER_MEANING) as raised:
         train(connection, source.format(target), target, more)
         pytest.fail("it was deployed")
     diag = raised.value.diag
     said = f'the new version of model "m" has another {what} than version '
     assert diag.message_primary.startswith(said)
     assert "allow_change => true" in diag.message_hint
-    assert not any(said.startswith(("round", "[")) for said in notices), notices
+    assert not any(said.message.startswith(("round", "[")) for said in notices), notices
     for way in (", deploy => false", ", allow_change => true"):
         train(connection, source.format(target), target, more + way)
 
 
 def test_moved_elements_of_an_array_are_refused_before_the_first_round(
-    connection: psycopg.Connection,
+    connection: Connection, notices: list[Notice]
 ) -> None:
     train(connection, "SELECT age, marks, lived FROM passenger", "lived", ", allow_change => true")
     source = "SELECT marks || 1::real AS marks, lived FROM passenger"
-    notices = []
-    connection.add_notice_handler(lambda said: notices.append(said.message_primary))
-    with (
-        connection.transaction(),
-        pytest.raises(
-            psycopg.errors.ObjectNotInPrerequisiteState, match="in another order"
-        ) as raised,
-    ):
+    notices.clear()
+    refused = pytest.raises(OTHER_MEANING, match="in another order")
+    with connection.transaction(), refused as raised:
         train(connection, source, "lived", ", verbose_eval => 1")
     detail = raised.value.diag.message_detail
     assert 'has feature "marks[1]" at position 2; the new one has' in detail
-    assert not any(said.startswith(("round", "[")) for said in notices), notices
+    assert not any(said.message.startswith(("round", "[")) for said in notices), notices
     train(connection, source, "lived", ", allow_change => true")
     assert names(connection) == ["marks[1]", "marks[2]", "marks[3]"]
 
 
-def test_other_labels_are_refused(connection: psycopg.Connection) -> None:
+def test_other_labels_are_refused(connection: Connection) -> None:
     train(connection, "SELECT age, kind FROM passenger", "kind", ", allow_change => true")
-    with (
-        connection.transaction(),
-        pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="has other labels than"),
-    ):
+    refused = pytest.raises(OTHER_MEANING, match="has other labels than")
+    with connection.transaction(), refused:
         train(connection, "SELECT age, upper(kind) AS kind FROM passenger", "kind")

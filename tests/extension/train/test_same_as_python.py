@@ -5,38 +5,41 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import psycopg
 import pytest
+from psycopg import Connection
 from sklearn import datasets
 
-from tests.extension.train.rows import copy_table, held_out, in_order, number_columns
+from tests.extension.train.alike import assert_alike, verified
+from tests.extension.train.rows import Rows, copy_table, diabetes, held_out, in_order, store
 
 ROUNDS = 12
+Alike = Callable[..., dict[str, Any]]
 
 
-def _trained(
-    connection: psycopg.Connection, source: str, params: dict[str, Any], **more: Any
-) -> Any:
-    """The rows of train_model, and the bytes of the model."""
-    named = "".join(f", {name} => %({name})s" for name in more)
-    arguments = {"source": source, "params": json.dumps({"nthread": 1} | params), **more}
-    scores = connection.execute(
-        "SELECT set, metric, best_round, value FROM train_model('m', %(source)s, 'y', "
-        f"%(params)s{', rounds => 12' if 'rounds' not in more else ''}{named}, "
-        "allow_change => true)",
-        arguments,
-    ).fetchall()
-    (model,) = connection.execute("SELECT export_model('m')").fetchone()
-    return scores, model
+@pytest.fixture
+def alike(connection: Connection, python_side: Callable[..., Any]) -> Alike:
+    """Trains in SQL and in Python, with some more parameters there, and compares; returns Python's answer."""
 
+    def run(
+        rows: Rows, arrays: dict[str, Any], params: dict[str, Any], in_python: dict[str, Any],
+        rounds: int = ROUNDS, **more: Any,
+    ) -> dict[str, Any]:  # fmt: skip
+        named = "".join(f", {name} => %({name})s" for name in more)
+        given = {"source": rows.source, "params": json.dumps({"nthread": 1} | params)}
+        scores = connection.execute(
+            "SELECT set, metric, best_round, value FROM train_model('m', %(source)s, 'y', %(params)s,"
+            f" %(rounds)s{named}, allow_change => true)",
+            given | {"rounds": rounds} | more,
+        ).fetchall()
+        (model,) = connection.execute("SELECT export_model('m')").fetchone()
+        found = python_side(
+            model, arrays, names=rows.names, params=params | in_python, rounds=rounds,
+            categories=rows.categories, early_stopping_rounds=more.get("early_stopping_rounds"),
+        )  # fmt: skip
+        assert_alike(found, scores)
+        return found
 
-def _holds(found: dict[str, Any], scores: list[Any]) -> None:
-    """Compares the trees and their scores."""
-    assert found["same_trees"]
-    assert found["differing_margins"] == 0
-    for set_name, metric, best_round, value in scores:
-        assert best_round == found["rounds"]
-        assert value == pytest.approx(found["scores"][set_name][metric], rel=1e-6)
+    return run
 
 
 @pytest.mark.parametrize("params", [
@@ -59,94 +62,65 @@ def _holds(found: dict[str, Any], scores: list[Any]) -> None:
     {"monotone_constraints": {"x2": 1, "x5": -1}},
     {"interaction_constraints": [["x0", "x2"], ["x3", "x4", "x8"]]},
 ], ids=str)  # fmt: skip
-def test_diabetes(
-    connection: psycopg.Connection, python_side: Callable[..., Any], params: Any
-) -> None:
-    data = datasets.load_diabetes()
-    features, label = data.data.astype("f4"), data.target.astype("f4")
-    copy_table(connection, "rows", number_columns(features) | {"y": ("real", label)})
-    names = [f"x{i}" for i in range(features.shape[1])]
-    scores, model = _trained(connection, in_order("rows", *names, "y"), params, seed=3)
+def test_diabetes(connection: Connection, alike: Alike, params: Any) -> None:
+    features, label = diabetes()
+    rows = store(connection, features, y=("real", label))
+    in_python = {"seed": 3}
     if isinstance(params.get("monotone_constraints"), list):
         directions = ",".join(map(str, params["monotone_constraints"]))
-        params = params | {"monotone_constraints": f"({directions})"}
-    found = python_side(
-        model, {"features": features, "label": label}, names=names, params=params | {"seed": 3},
-        rounds=ROUNDS,
-    )  # fmt: skip
-    assert found["names"] == names
-    _holds(found, scores)
-    verified = connection.execute("SELECT * FROM verify_model('m', 'rows')").fetchone()
-    assert verified == (len(label), 0, 0)
+        in_python["monotone_constraints"] = f"({directions})"
+    found = alike(rows, {"features": features, "label": label}, params, in_python, seed=3)
+    assert found["names"] == rows.names
+    assert verified(connection, "rows") == (len(label), 0, 0)
 
 
-def test_many_rows_with_nulls_and_weights(
-    connection: psycopg.Connection, python_side: Callable[..., Any]
-) -> None:
+def test_many_rows_with_nulls_and_weights(connection: Connection, alike: Alike) -> None:
     """More rows than libxgboost is handed at once."""
     random = np.random.default_rng(4)
     features = random.normal(size=(60_000, 8)).astype("f4")
     features[random.random(features.shape) < 0.1] = np.nan
     label = (np.nansum(features[:, :3], axis=1) + random.normal(size=60_000)).astype("f4")
     weight = random.random(60_000).astype("f4")
-    columns = number_columns(features) | {"y": ("real", label), "w": ("real", weight)}
-    copy_table(connection, "rows", columns)
-    names = [f"x{i}" for i in range(8)]
-    source = in_order("rows", *names, "y", "w")
-    scores, model = _trained(connection, source, {}, weight="w")
-    arrays = {"features": features, "label": label, "weight": weight}
-    _holds(python_side(model, arrays, names=names, params={}, rounds=ROUNDS), scores)
+    rows = store(connection, features, y=("real", label), w=("real", weight))
+    alike(rows, {"features": features, "label": label, "weight": weight}, {}, {}, weight="w")
 
 
 @pytest.mark.parametrize("load", [datasets.load_iris, datasets.load_wine, datasets.load_digits])
-def test_classes(
-    connection: psycopg.Connection, python_side: Callable[..., Any], load: Callable[..., Any]
-) -> None:
+def test_classes(connection: Connection, alike: Alike, load: Callable[..., Any]) -> None:
     data = load()
     features, label = data.data.astype("f4"), data.target
-    labels = [f"class {code}" for code in label]
-    copy_table(connection, "rows", number_columns(features) | {"y": ("text", labels)})
-    names = [f"x{i}" for i in range(features.shape[1])]
-    scores, model = _trained(connection, in_order("rows", *names, "y"), {})
-    params = {"objective": "multi:softprob", "num_class": len(data.target_names)}
-    arrays = {"features": features, "label": label.astype("f4")}
-    _holds(python_side(model, arrays, names=names, params=params, rounds=ROUNDS), scores)
-    array = ", ".join(names)
+    rows = store(connection, features, y=("text", [f"class {code}" for code in label]))
+    in_python = {"objective": "multi:softprob", "num_class": len(data.target_names)}
+    alike(rows, {"features": features, "label": label.astype("f4")}, {}, in_python)
     (right,) = connection.execute(
-        f"SELECT avg((predict_class('m', {array}) = y)::int) FROM rows"
+        f"SELECT avg((predict_class('m', {', '.join(rows.names)}) = y)::int) FROM rows"
     ).fetchone()
     assert right > 0.95
 
 
-def test_two_classes(connection: psycopg.Connection, python_side: Callable[..., Any]) -> None:
+def test_two_classes(connection: Connection, alike: Alike) -> None:
     data = datasets.load_breast_cancer()
     features, label = data.data.astype("f4"), data.target
-    names = [f"x{i}" for i in range(features.shape[1])]
     texts = [data.target_names[code] for code in label]
-    columns = number_columns(features) | {
-        "y": ("text", texts),
-        "truth": ("boolean", label == 1),
-        "number": ("integer", label * 5 - 2),
-    }
-    copy_table(connection, "rows", columns)
-    arrays = {"features": features, "label": (label == 0).astype("f4")}
-    params = {"objective": "binary:logistic"}
     # In the order of the texts, malignant follows benign, so it is the one with a probability.
-    arrays["label"] = np.array([sorted(data.target_names).index(text) for text in texts], "f4")
-    scores, model = _trained(connection, in_order("rows", *names, "y"), {})
-    _holds(python_side(model, arrays, names=names, params=params, rounds=ROUNDS), scores)
-    (labels,) = connection.execute("SELECT model_info('m') -> 'labels'").fetchone()
-    assert labels == ["benign", "malignant"]
+    places = np.array([sorted(data.target_names).index(text) for text in texts], "f4")
+    targets = {"y": ("text", texts), "truth": ("boolean", label == 1)}
+    store(connection, features, **targets, number=("integer", label * 5 - 2))
+    names = [f"x{i}" for i in range(features.shape[1])]
+    params = {"objective": "binary:logistic"}
+    rows = Rows(names, in_order("rows", *names, "y"))
+    alike(rows, {"features": features, "label": places}, {}, params)
+    labels = "SELECT model_info(%s) -> 'labels'"
+    assert connection.execute(labels, ("m",)).fetchone() == (["benign", "malignant"],)
     for target, expected in (("truth", ["false", "true"]), ("number", ["-2", "3"])):
         connection.execute(
             "SELECT train_model(%s, %s, %s, %s, 3)",
             (target, in_order("rows", *names, target), target, json.dumps(params)),
         )
-        (labels,) = connection.execute("SELECT model_info(%s) -> 'labels'", (target,)).fetchone()
-        assert labels == expected
+        assert connection.execute(labels, (target,)).fetchone() == (expected,)
 
 
-def test_categories(connection: psycopg.Connection, python_side: Callable[..., Any]) -> None:
+def test_categories(connection: Connection, alike: Alike) -> None:
     random = np.random.default_rng(5)
     colours = ["blue", "green", "grün", "red", "schwarz-weiß"]
     codes = random.integers(0, 5, 3_000)
@@ -158,77 +132,56 @@ def test_categories(connection: psycopg.Connection, python_side: Callable[..., A
         texts[missing], features[missing, 1] = None, np.nan
     columns = {"x": ("real", number), "colour": ("text", texts), "y": ("real", label)}
     copy_table(connection, "rows", columns)
-    scores, model = _trained(
-        connection, in_order("rows", "x", "colour", "y"), {"max_cat_to_onehot": 2}
-    )
-    found = python_side(
-        model, {"features": features, "label": label}, names=["x", "colour"], rounds=ROUNDS,
-        params={"max_cat_to_onehot": 2}, categories={"colour": colours},
-    )  # fmt: skip
-    _holds(found, scores)
-    (known,) = connection.execute(
-        "SELECT categories FROM model_features('m') WHERE feature = 'colour'"
-    ).fetchone()
-    assert known == colours
-    assert connection.execute(
-        "SELECT rows, differing, max_ulp FROM verify_model('m', 'rows')"
-    ).fetchone() == (3_000, 0, 0)
+    rows = Rows(["x", "colour"], in_order("rows", *columns), {"colour": colours})
+    alike(rows, {"features": features, "label": label}, {"max_cat_to_onehot": 2}, {})
+    query = "SELECT categories FROM model_features('m') WHERE feature = 'colour'"
+    assert connection.execute(query).fetchone() == (colours,)
+    assert verified(connection, "rows") == (3_000, 0, 0)
 
 
-def test_ranking(connection: psycopg.Connection, python_side: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("metric", [["ndcg@5", "ndcg@3"], "ndcg@5"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rankings(connection: Connection, alike: Alike, metric: Any, weighted: bool) -> None:
+    """Of groups of any size, of which each has a weight."""
     random = np.random.default_rng(6)
     sizes = random.integers(5, 40, 80)
     group = np.repeat(np.arange(80), sizes)
     features = random.normal(size=(len(group), 4)).astype("f4")
     label = np.clip(np.round(features[:, 0] + 1), 0, 3).astype("f4")
-    columns = number_columns(features) | {"y": ("real", label), "q": ("integer", group)}
-    copy_table(connection, "rows", columns)
-    names = [f"x{i}" for i in range(4)]
-    source = in_order("rows", *names, "y", "q")
-    params = {"objective": "rank:ndcg", "eval_metric": ["ndcg@5", "ndcg@3"]}
-    scores, model = _trained(connection, source, params, qid="q")
+    weight = random.random(80).astype("f4")
     arrays = {"features": features, "label": label, "group": sizes}
-    _holds(python_side(model, arrays, names=names, params=params, rounds=ROUNDS), scores)
+    columns = {"y": ("real", label), "q": ("integer", group)}
+    if weighted:
+        arrays["weight"], columns["w"] = weight, ("real", weight[group])
+    rows = store(connection, features, **columns)
+    params = {"objective": "rank:ndcg", "eval_metric": metric}
+    alike(rows, arrays, params, {}, qid="q", **({"weight": "w"} if weighted else {}))
 
 
-def test_survival(connection: psycopg.Connection, python_side: Callable[..., Any]) -> None:
+def test_survival(connection: Connection, alike: Alike) -> None:
     random = np.random.default_rng(7)
     features = random.normal(size=(2_000, 3)).astype("f4")
     lower = np.exp(features[:, 0] + random.normal(size=2_000) * 0.1).astype("f4")
     upper = np.where(random.random(2_000) < 0.3, np.inf, lower).astype("f4")
     ends = [None if np.isinf(end) else end for end in upper]
-    columns = number_columns(features) | {"y": ("real", lower), "until": ("real", ends)}
-    copy_table(connection, "rows", columns)
-    source = in_order("rows", "x0", "x1", "x2", "y", "until")
-    scores, model = _trained(connection, source, {}, label_upper_bound="until")
+    rows = store(connection, features, y=("real", lower), until=("real", ends))
     arrays = {"features": features, "lower": lower, "upper": upper}
-    params = {"objective": "survival:aft"}
-    found = python_side(model, arrays, names=["x0", "x1", "x2"], params=params, rounds=ROUNDS)
-    _holds(found, scores)
+    alike(rows, arrays, {}, {"objective": "survival:aft"}, label_upper_bound="until")
 
 
-def test_early_stopping(connection: psycopg.Connection, python_side: Callable[..., Any]) -> None:
+def test_early_stopping(connection: Connection, alike: Alike) -> None:
     rows = held_out(connection)
-    scores, model = _trained(
-        connection, rows.training, {"eta": 0.5}, rounds=200, eval_source=rows.evaluation,
-        early_stopping_rounds=4,
+    found = alike(
+        Rows(rows.names, rows.training), rows.arrays, {"eta": 0.5}, {}, rounds=200,
+        eval_source=rows.evaluation, early_stopping_rounds=4,
     )  # fmt: skip
-    found = python_side(
-        model,
-        rows.arrays,
-        names=rows.names,
-        params={"eta": 0.5},
-        rounds=200,
-        early_stopping_rounds=4,
-    )
     assert found["rounds"] < 30
-    _holds(found, scores)
 
 
-def test_fraction_for_evaluation_is_chosen_by_the_seed(connection: psycopg.Connection) -> None:
+def test_fraction_for_evaluation_is_chosen_by_the_seed(connection: Connection) -> None:
     random = np.random.default_rng(9)
     features = random.normal(size=(2_000, 3)).astype("f4")
-    copy_table(connection, "rows", number_columns(features) | {"y": ("real", features[:, 0])})
+    store(connection, features, y=("real", features[:, 0]))
 
     def digest(seed: int) -> Any:
         connection.execute(
@@ -248,18 +201,14 @@ def test_fraction_for_evaluation_is_chosen_by_the_seed(connection: psycopg.Conne
     assert 400 < first[2] < 600
 
 
-def test_release_is_the_one_compared_with(
-    connection: psycopg.Connection, python_side: Callable[..., Any]
-) -> None:
-    copy_table(connection, "rows", {"x": ("real", [1.0, 2.0]), "y": ("real", [1.0, 2.0])})
-    _, model = _trained(connection, in_order("rows", "x", "y"), {})
-    arrays = {"features": np.array([[1], [2]], "f4"), "label": np.array([1, 2], "f4")}
-    found = python_side(model, arrays, names=["x"], params={}, rounds=ROUNDS)
-    (version,) = connection.execute("SELECT xgboost_version()").fetchone()
-    assert found["version"] == version
+def test_release_is_the_one_compared_with(connection: Connection, alike: Alike) -> None:
+    numbers = np.array([1, 2], "f4")
+    rows = store(connection, numbers[:, None], y=("real", numbers))
+    found = alike(rows, {"features": numbers[:, None], "label": numbers}, {}, {})
+    assert connection.execute("SELECT xgboost_version()").fetchone() == (found["version"],)
 
 
-def test_groups_are_kept_whole_for_evaluation(connection: psycopg.Connection) -> None:
+def test_groups_are_kept_whole_for_evaluation(connection: Connection) -> None:
     """Every group has 7 rows, so what is kept is a multiple of 7."""
     query = "SELECT i / 7 AS q, sin(i) AS x, i % 3 AS y FROM generate_series(0, 6999) AS i"
     scores = connection.execute(
@@ -272,22 +221,3 @@ def test_groups_are_kept_whole_for_evaluation(connection: psycopg.Connection) ->
     assert metrics["train_rows"] + metrics["eval_rows"] == 7_000
     assert metrics["eval_rows"] % 7 == 0
     assert 1_700 < metrics["eval_rows"] < 2_500
-
-
-def test_weights_of_groups(connection: psycopg.Connection, python_side: Callable[..., Any]) -> None:
-    random = np.random.default_rng(10)
-    group = np.repeat(np.arange(60), 12)
-    features = random.normal(size=(len(group), 3)).astype("f4")
-    label = np.clip(np.round(features[:, 0] + 1), 0, 3).astype("f4")
-    weight = random.random(60).astype("f4")
-    columns = number_columns(features) | {
-        "y": ("real", label), "q": ("integer", group), "w": ("real", weight[group]),
-    }  # fmt: skip
-    copy_table(connection, "rows", columns)
-    names = ["x0", "x1", "x2"]
-    params = {"objective": "rank:ndcg", "eval_metric": "ndcg@5"}
-    source = in_order("rows", *names, "y", "q", "w")
-    scores, model = _trained(connection, source, params, qid="q", weight="w")
-    arrays = {"features": features, "label": label, "group": np.full(60, 12), "weight": weight}
-    found = python_side(model, arrays, names=names, params=params, rounds=ROUNDS)
-    _holds(found, scores)

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
+from psycopg import Connection, errors
 
 from tests.connections import Connect
 from tests.extension.lifecycle.models import constant
@@ -181,13 +181,13 @@ def test_a_role_can_do_what_the_table_says(
     for statement in STATEMENTS[line]:
         try:
             done.add("yes" if connection.execute(statement).fetchone() is not None else "no")
-        except psycopg.errors.InsufficientPrivilege:
+        except errors.InsufficientPrivilege:
             done.add("no")
         connection.rollback()
     assert done == {allowed}
 
 
-def test_the_table_has_every_function(connection: psycopg.Connection) -> None:
+def test_the_table_has_every_function(connection: Connection) -> None:
     """The table also has every view, so that a new one cannot be forgotten."""
     member = "EXISTS (SELECT FROM pg_depend WHERE objid = o.oid AND deptype = 'e')"
     found = connection.execute(

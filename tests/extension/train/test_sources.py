@@ -1,10 +1,11 @@
 """The forms of a source, the privileges that count, and the rows that it may have."""
 
-from collections.abc import Callable
-from typing import Any
-
-import psycopg
 import pytest
+from psycopg import Connection
+
+from tests.connections import Connect, Notice
+from tests.extension.train.alike import verified
+from tests.extension.train.conftest import AsRole, Raises
 
 ROWS = (
     "SELECT i::real AS a, (i % 7)::real AS b, (i * 2)::real AS y FROM generate_series(1, 500) AS i"
@@ -13,18 +14,18 @@ TRAIN = "SELECT * FROM train_model('m', %s, %s, rounds => 3, allow_change => tru
 
 
 @pytest.fixture(autouse=True)
-def table(connection: psycopg.Connection) -> None:
+def table(connection: Connection) -> None:
     connection.execute("DROP TABLE IF EXISTS rows CASCADE")
     connection.execute(f"CREATE TABLE rows AS {ROWS}")
 
 
-def _digest(connection: psycopg.Connection, source: str, target: str = "y") -> str:
+def _digest(connection: Connection, source: str, target: str = "y") -> str:
     connection.execute(TRAIN, (source, target))
     (digest,) = connection.execute("SELECT model_info('m') ->> 'sha256'").fetchone()
     return digest
 
 
-def test_table_view_and_query_give_the_same_model(connection: psycopg.Connection) -> None:
+def test_table_view_and_query_give_the_same_model(connection: Connection) -> None:
     connection.execute("CREATE VIEW seen AS SELECT * FROM rows")
     connection.execute('CREATE SCHEMA "a b"; CREATE TABLE "a b"."C""d" AS SELECT * FROM rows')
     sources = [
@@ -55,31 +56,14 @@ def test_table_view_and_query_give_the_same_model(connection: psycopg.Connection
     ("99999999", "42601"),
 ])  # fmt: skip
 def test_source_is_one_select(
-    connection: psycopg.Connection, raises: Callable[..., Any], source: str, sqlstate: str
+    connection: Connection, raises: Raises, source: str, sqlstate: str
 ) -> None:
     raises(sqlstate, TRAIN, (source, "y"))
     assert connection.execute("SELECT count(*) FROM rows").fetchone() == (500,)
     assert connection.execute("SELECT to_regclass('copied')").fetchone() == (None,)
 
 
-@pytest.mark.parametrize("name", ['y"; DROP TABLE rows; --', "y'; DROP TABLE rows; --", "Y", "y "])
-def test_names_of_columns_are_names_only(
-    connection: psycopg.Connection, raises: Callable[..., Any], name: str
-) -> None:
-    raises("42703", TRAIN, ("rows", name))
-    for argument in ("weight", "qid", "label_upper_bound"):
-        call = f"SELECT train_model('m', 'rows', 'y', {argument} => %s)"
-        raises("42703", call, (name,))
-    raises("42703", "SELECT train_model('m', 'rows', 'y', features => ARRAY[%s])", (name,))
-    column = psycopg.sql.Identifier(name)
-    statement = psycopg.sql.SQL("CREATE TABLE odd AS SELECT a, y AS {} FROM rows").format(column)
-    connection.execute(statement)
-    connection.execute(TRAIN, ("odd", name))
-    connection.execute("DROP TABLE odd")
-    assert connection.execute("SELECT count(*) FROM rows").fetchone() == (500,)
-
-
-def test_nearest_column_is_hinted_at(raises: Callable[..., Any]) -> None:
+def test_nearest_column_is_hinted_at(raises: Raises) -> None:
     call = "SELECT train_model('m', 'SELECT a AS distance, y FROM rows', 'y', features => '{distanse}')"
     said = raises("42703", call)
     assert said.message_primary == 'column "distanse" is not in the source'
@@ -87,24 +71,16 @@ def test_nearest_column_is_hinted_at(raises: Callable[..., Any]) -> None:
 
 
 def test_rights_are_those_of_the_caller(
-    connection: psycopg.Connection, connect: Callable[..., Any], raises: Callable[..., Any]
+    connection: Connection, as_role: AsRole, raises: Raises
 ) -> None:
-    for statement in (
-        "DROP ROLE IF EXISTS trainer", "CREATE ROLE trainer LOGIN",
-    ):  # fmt: skip
-        connection.execute(statement)
-    trainer = connect(user="trainer")
+    trainer = as_role("trainer")
     call = "SELECT set FROM train_model('theirs', %s, 'y', rounds => 2)"
     said = raises("42501", call, ("rows",), on=trainer)
     assert "train_model" in said.message_primary
-    signature = connection.execute(
-        "SELECT oid::regprocedure::text FROM pg_proc WHERE proname = 'train_model'"
-    ).fetchone()[0]
-    connection.execute(f"GRANT EXECUTE ON FUNCTION {signature} TO trainer")
+    connection.execute("GRANT EXECUTE ON FUNCTION train_model TO trainer")
     said = raises("42501", call, ("rows",), on=trainer)
     assert said.message_primary == "permission denied for function load_model"
-    load = "load_model"
-    connection.execute(f"GRANT EXECUTE ON FUNCTION {load} TO trainer")
+    connection.execute("GRANT EXECUTE ON FUNCTION load_model TO trainer")
     for source in ("rows", "SELECT * FROM rows"):
         assert "table rows" in raises("42501", call, (source,), on=trainer).message_primary
     connection.execute("GRANT SELECT (a, y) ON rows TO trainer")
@@ -116,35 +92,25 @@ def test_rights_are_those_of_the_caller(
     connection.execute("SELECT grant_model('m', 'trainer')")
     said = raises("42501", "SELECT train_model('m', 'rows', 'y', features => '{a}')", on=trainer)
     assert said.message_primary == 'must be owner of model "m"'
-    trainer.close()
     connection.execute("SELECT drop_model('theirs')")
-    connection.execute("DROP OWNED BY trainer; DROP ROLE trainer")
 
 
 def test_row_level_security_hides_rows_from_the_training(
-    connection: psycopg.Connection, connect: Callable[..., Any]
+    connection: Connection, as_role: AsRole
 ) -> None:
-    for statement in (
-        "DROP ROLE IF EXISTS half", "CREATE ROLE half LOGIN", "GRANT SELECT ON rows TO half",
-        "ALTER TABLE rows ENABLE ROW LEVEL SECURITY",
-        "CREATE POLICY small ON rows FOR SELECT TO half USING (a <= 200)",
-    ):  # fmt: skip
-        connection.execute(statement)
-    for name in ("train_model", "load_model"):
-        (signature,) = connection.execute(
-            "SELECT oid::regprocedure::text FROM pg_proc WHERE proname = %s", (name,)
-        ).fetchone()
-        connection.execute(f"GRANT EXECUTE ON FUNCTION {signature} TO half")
-    half = connect(user="half")
+    half = as_role("half")
+    connection.execute(
+        "GRANT SELECT ON rows TO half; ALTER TABLE rows ENABLE ROW LEVEL SECURITY;"
+        "CREATE POLICY small ON rows FOR SELECT TO half USING (a <= 200);"
+        "GRANT EXECUTE ON FUNCTION train_model, load_model TO half"
+    )
     half.execute("SELECT train_model('halved', 'rows', 'y', rounds => 2)")
     (rows,) = half.execute("SELECT model_info('halved') -> 'metrics' -> 'train_rows'").fetchone()
     assert rows == 200
-    half.close()
     connection.execute("SELECT drop_model('halved')")
-    connection.execute("DROP OWNED BY half; DROP ROLE half")
 
 
-def test_few_rows(connection: psycopg.Connection, raises: Callable[..., Any]) -> None:
+def test_few_rows(connection: Connection, raises: Raises) -> None:
     raises("22000", TRAIN, ("SELECT * FROM rows LIMIT 0", "y"))
     said = raises("22000", TRAIN, ("SELECT a, NULL::real AS y FROM rows", "y"))
     assert said.message_detail == "The target is null in all of them."
@@ -162,22 +128,19 @@ def test_few_rows(connection: psycopg.Connection, raises: Callable[..., Any]) ->
     raises("22023", TRAIN, ("SELECT y FROM rows", "y"))
 
 
-def test_rows_without_a_target_are_left_out_and_counted(connection: psycopg.Connection) -> None:
-    notices: list[str] = []
-    connection.add_notice_handler(lambda said: notices.append(said.message_primary))
+def test_rows_without_a_target_are_left_out_and_counted(
+    connection: Connection, notices: list[Notice]
+) -> None:
     plain = _digest(connection, "SELECT * FROM rows WHERE a > 30")
     holes = _digest(connection, "SELECT a, b, CASE WHEN a > 30 THEN y END AS y FROM rows")
     assert plain == holes
-    assert [notice for notice in notices if not notice.startswith("training")] == [
-        "30 rows were left out because their target is null"
-    ]
-    (skipped,) = connection.execute(
-        "SELECT model_info('m') -> 'metrics' -> 'skipped_rows'"
-    ).fetchone()
-    assert skipped == 30
+    said = [notice.message for notice in notices if not notice.message.startswith("training")]
+    assert said == ["30 rows were left out because their target is null"]
+    query = "SELECT model_info('m') -> 'metrics' -> 'skipped_rows'"
+    assert connection.execute(query).fetchone() == (30,)
 
 
-def test_every_type_gives_what_predict_reads(connection: psycopg.Connection) -> None:
+def test_every_type_gives_what_predict_reads(connection: Connection) -> None:
     """The model has learned what the row itself says, so that pgboost and libxgboost agree."""
     connection.execute("CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy')")
     connection.execute("CREATE DOMAIN percentage AS numeric CHECK (VALUE BETWEEN 0 AND 100)")
@@ -200,11 +163,7 @@ def test_every_type_gives_what_predict_reads(connection: psycopg.Connection) -> 
         "t": ["text 0", "text 1", "text 2", "text 3"], "v": ["v0", "v1", "v2"],
         "c": ["c0", "c1", "c2", "c3", "c4"], "m": ["happy", "ok", "sad"], "who": ["n0", "n1"],
     }  # fmt: skip
-    assert connection.execute("SELECT * FROM verify_model('typed', 'typed')").fetchone() == (
-        2000,
-        0,
-        0,
-    )
+    assert verified(connection, "typed", "typed") == (2000, 0, 0)
     (worst,) = connection.execute(
         "SELECT max(abs(predict('typed', typed) - y)) FROM typed"
     ).fetchone()
@@ -222,7 +181,7 @@ def test_every_type_gives_what_predict_reads(connection: psycopg.Connection) -> 
     ("i::text", "54000", 'column "x" has more than 65536 distinct texts, or too long ones'),
 ])  # fmt: skip
 def test_values_that_cannot_be_features(
-    raises: Callable[..., Any], column: str, sqlstate: str, words: str
+    raises: Raises, column: str, sqlstate: str, words: str
 ) -> None:
     query = f"SELECT {column} AS x, i AS y FROM generate_series(1, 70000) AS i"
     said = raises(sqlstate, TRAIN, (query, "y"))
@@ -233,23 +192,19 @@ def test_values_that_cannot_be_features(
 @pytest.mark.parametrize(("column", "sqlstate"), [
     ("'NaN'::real", "22000"), ("'infinity'::real", "22003"), ("'{}'::int[]", "42804"),
 ])  # fmt: skip
-def test_values_that_cannot_be_targets(
-    raises: Callable[..., Any], column: str, sqlstate: str
-) -> None:
+def test_values_that_cannot_be_targets(raises: Raises, column: str, sqlstate: str) -> None:
     query = f"SELECT i AS x, {column} AS y FROM generate_series(1, 10) AS i"
     raises(sqlstate, TRAIN, (query, "y"))
 
 
 @pytest.mark.parametrize("weight", ["NULL::real", "-1::real", "'NaN'::real"])
-def test_values_that_cannot_be_weights(raises: Callable[..., Any], weight: str) -> None:
+def test_values_that_cannot_be_weights(raises: Raises, weight: str) -> None:
     query = f"SELECT i AS x, i AS y, {weight} AS w FROM generate_series(1, 10) AS i"
     said = raises("22000", "SELECT train_model('m', %s, 'y', weight => 'w')", (query,))
     assert 'a value of column "w"' in said.message_primary
 
 
-def test_groups_must_be_together(
-    raises: Callable[..., Any], connection: psycopg.Connection
-) -> None:
+def test_groups_must_be_together(raises: Raises, connection: Connection) -> None:
     query = "SELECT a, b, (a::int % 3)::real AS y, (a::int % 5) AS g FROM rows"
     call = "SELECT * FROM train_model('m', %s, 'y', rounds => 2, qid => 'g', allow_change => true)"
     said = raises("22023", call, (query,))
@@ -261,14 +216,12 @@ def test_groups_must_be_together(
     )
 
 
-def test_one_column_has_one_role(raises: Callable[..., Any]) -> None:
+def test_one_column_has_one_role(raises: Raises) -> None:
     for features in ("{a,a}", "{a,y}"):
         raises("42701", "SELECT train_model('m', 'rows', 'y', features => %s)", (features,))
 
 
-def test_rows_changed_meanwhile_are_not_seen(
-    connection: psycopg.Connection, connect: Callable[..., Any]
-) -> None:
+def test_rows_changed_meanwhile_are_not_seen(connection: Connection, connect: Connect) -> None:
     """Source and eval_source are read under the snapshot of the statement."""
     query = "SELECT *, (SELECT count(*) FROM rows)::real AS n FROM rows"
     with connect(autocommit=False) as reader:
@@ -295,7 +248,7 @@ def test_rows_changed_meanwhile_are_not_seen(
     ("nowhere", "42P01"),
 ])  # fmt: skip
 def test_rows_for_evaluation_have_the_same_columns(
-    connection: psycopg.Connection, raises: Callable[..., Any], other: str, sqlstate: str | None
+    connection: Connection, raises: Raises, other: str, sqlstate: str | None
 ) -> None:
     source = "SELECT a, 'x' || b AS t, y > 500 AS y FROM rows"
     call = "SELECT set FROM train_model('m', %s, 'y', rounds => 2, eval_source => %s, allow_change => true)"
@@ -305,7 +258,7 @@ def test_rows_for_evaluation_have_the_same_columns(
         assert connection.execute(call, (source, other)).fetchall() == [("train",), ("eval",)]
 
 
-def test_errors_in_subtransactions_leave_nothing_behind(connection: psycopg.Connection) -> None:
+def test_errors_in_subtransactions_leave_nothing_behind(connection: Connection) -> None:
     connection.execute("""
         DO $$ BEGIN FOR i IN 1..50 LOOP
           BEGIN PERFORM train_model('z', 'SELECT a, 1 / (50 - a::int) AS y FROM rows', 'y');

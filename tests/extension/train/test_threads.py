@@ -1,11 +1,10 @@
 """Connections that train one after another: no thread of one blocks another."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import psycopg
 import pytest
+from psycopg import Connection
 
 from tests.times import TIMES
 from tools.cluster import Cluster, start, stop
@@ -41,13 +40,12 @@ def test_hundreds_of_connections(server: Cluster, threads: int) -> None:
     assert len(list(Path(f"/proc/{postmaster}/task").iterdir())) == 1
 
 
-def test_loading_the_library_starts_no_thread(connect: Callable[..., Any]) -> None:
-    connection = connect()
+def test_loading_the_library_starts_no_thread(connection: Connection) -> None:
     connection.execute("LOAD 'pgboost_train'")
     assert _threads(connection) == 1
     maps = Path(f"/proc/{connection.info.backend_pid}/maps")
     assert "libxgboost" not in maps.read_text()
 
 
-def _threads(connection: psycopg.Connection) -> int:
+def _threads(connection: Connection) -> int:
     return len(list(Path(f"/proc/{connection.info.backend_pid}/task").iterdir()))

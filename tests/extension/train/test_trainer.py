@@ -6,14 +6,15 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from psycopg import Connection
 
-from tests.connections import running_since
+from tests.connections import Connect, running_since
 from tests.extension.lifecycle.models import one
 from tests.extension.train.running import (
     ENDLESS,
@@ -26,7 +27,7 @@ from tests.extension.train.running import (
     trainers,
 )
 from tools.cluster import Cluster
-from tools.cluster.server import bin_directory
+from tools.cluster.server import installed
 
 SMALL = "SELECT i AS a, i AS y FROM generate_series(1, 100) AS i"
 TRAIN = "SELECT * FROM train_model('small', %s, 'y', rounds => 2)"
@@ -42,7 +43,7 @@ WIDE = """SELECT i AS a, sin(i) AS b, cos(i) AS c, tan(i) AS d, i % 1000 AS y
     (signal.SIGBUS, "38000", "the training process ended unexpectedly"),
 ])  # fmt: skip
 def test_a_killed_trainer_is_an_error(
-    connection: psycopg.Connection, connect: Callable[..., Any],
+    connection: Connection, connect: Connect,
     number: signal.Signals, state: str, said: str,
 ) -> None:  # fmt: skip
     running = Running(connect(), LONG_ROUND, FOREST)
@@ -58,9 +59,7 @@ def test_a_killed_trainer_is_an_error(
     assert trainers(running.pid) == []
 
 
-def test_out_of_memory(
-    cluster: Cluster, connection: psycopg.Connection, connect: Callable[..., Any]
-) -> None:
+def test_out_of_memory(cluster: Cluster, connection: Connection, connect: Connect) -> None:
     running = Running(connect(), WIDE)
     # The trainer is started before the first row is read, in the same phase.
     with seen(connection, running.pid, "reading rows", rows=1):
@@ -72,9 +71,7 @@ def test_out_of_memory(
     assert running.connection.execute(TRAIN, (SMALL,)).fetchone()
 
 
-def test_it_is_alone_with_its_socket(
-    connection: psycopg.Connection, connect: Callable[..., Any]
-) -> None:
+def test_it_is_alone_with_its_socket(connection: Connection, connect: Connect) -> None:
     """It has no file and no variable of the server, and is the first that the system kills without memory."""
     running = Running(connect(), ENDLESS)
     with seen(connection, running.pid, "reading rows", rows=1):
@@ -89,8 +86,7 @@ def test_it_is_alone_with_its_socket(
     assert running.ended() == "57014"
 
 
-def test_libxgboost_is_never_in_a_backend(connect: Callable[..., Any]) -> None:
-    connection = connect()
+def test_libxgboost_is_never_in_a_backend(connection: Connection) -> None:
     backend = Path(f"/proc/{connection.info.backend_pid}")
     connection.execute("SELECT xgboost_version()")
     connection.execute(TRAIN, (SMALL,))
@@ -124,7 +120,7 @@ def predicting(pid: int) -> int:
     [(signal.SIGABRT, "38000"), (signal.SIGSEGV, "38000"), (signal.SIGKILL, "53200")],
 )
 def test_a_crash_in_a_prediction_is_an_error_of_its_statement(
-    connection: psycopg.Connection, connect: Callable[..., Any], statement: str,
+    connection: Connection, connect: Connect, statement: str,
     number: signal.Signals, state: str,
 ) -> None:  # fmt: skip
     connection.execute(TRAIN, (SMALL,))
@@ -139,7 +135,7 @@ def test_a_crash_in_a_prediction_is_an_error_of_its_statement(
 
 @pytest.mark.parametrize("statement", PREDICTIONS, ids=["xgboost_predict", "verify_model"])
 def test_a_cancel_ends_a_prediction_and_leaves_no_process_at_work(
-    connection: psycopg.Connection, connect: Callable[..., Any], statement: str
+    connection: Connection, connect: Connect, statement: str
 ) -> None:
     connection.execute(TRAIN, (SMALL,))
     running = Running(connect(), SMALL, "{}", statement)
@@ -153,7 +149,7 @@ def test_a_cancel_ends_a_prediction_and_leaves_no_process_at_work(
 
 
 def test_predictions_of_a_connection_share_one_process_that_ends_with_it(
-    connection: psycopg.Connection, connect: Callable[..., Any]
+    connection: Connection, connect: Connect
 ) -> None:
     connection.execute(TRAIN, (SMALL,))
     other = connect()
@@ -171,7 +167,7 @@ def test_predictions_of_a_connection_share_one_process_that_ends_with_it(
     assert gone(process)
 
 
-def test_a_training_within_a_training(connection: psycopg.Connection) -> None:
+def test_a_training_within_a_training(connection: Connection) -> None:
     connection.execute(
         "CREATE FUNCTION inner_training() RETURNS integer LANGUAGE plpgsql AS $$ BEGIN "
         f"PERFORM train_model('inner', '{SMALL}', 'y', rounds => 2); RETURN 1; END $$"
@@ -182,11 +178,9 @@ def test_a_training_within_a_training(connection: psycopg.Connection) -> None:
 
 
 @pytest.fixture
-def beside(cluster: Cluster, connect: Callable[..., Any]) -> Iterator[tuple[Any, Path]]:
+def beside(cluster: Cluster, connect: Connect) -> Iterator[tuple[Any, Path]]:
     """A connection with the extension from a separate folder, and where its trainer would be."""
-    pg_config = bin_directory() / "pg_config"
-    found = subprocess.run([pg_config, "--pkglibdir"], capture_output=True, text=True, check=True)
-    libraries = Path(found.stdout.strip())
+    libraries = installed("--pkglibdir")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -237,7 +231,7 @@ def test_replies_of_the_trainer_are_checked(
 
 
 def test_unfinished_files_of_progress_go(
-    cluster: Cluster, connection: psycopg.Connection, connect: Callable[..., Any]
+    cluster: Cluster, connection: Connection, connect: Connect
 ) -> None:
     """After a full disk, and after the kill of a backend that was writing."""
     files = "SELECT f FROM pg_ls_dir('pg_stat_tmp') AS f WHERE f LIKE 'pgboost_train%'"
@@ -253,7 +247,7 @@ def test_unfinished_files_of_progress_go(
     assert connection.execute(files).fetchall() == []
 
 
-def _unfinished(connection: psycopg.Connection) -> str:
+def _unfinished(connection: Connection) -> str:
     """The file of a process that has ended."""
     with subprocess.Popen(["true"]) as process:
         process.wait()

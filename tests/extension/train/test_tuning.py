@@ -1,11 +1,12 @@
 """tune_model: each trial is a separate training, and the best one's parameters train the same model."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
-import psycopg
 import pytest
+from psycopg import Connection
+
+from tests.extension.train.conftest import AsRole, Raises
 
 SOURCE = (
     "SELECT i AS a, i % 17 AS b, i % 5 AS c, sin(i / 20.0) * 10 + i % 17 + (i * 7919 % 13) AS y "
@@ -15,7 +16,7 @@ COLUMNS = "trial, best, metric, best_round, train, eval, eval_std, params"
 
 
 def _tuned(
-    connection: psycopg.Connection, search: Any, params: Any = None, **more: Any
+    connection: Connection, search: Any, params: Any = None, **more: Any
 ) -> list[dict[str, Any]]:
     named = "".join(f", {name} => %({name})s" for name in more)
     rows = connection.execute(
@@ -38,7 +39,7 @@ def _only_best(trials: list[dict[str, Any]], least: bool = True) -> dict[str, An
     {"monotone_constraints": [{"a": 1}, {"b": -1}], "n_estimators": [3, 9]},
     {"rate_drop": [0, 0.5], "seed": [1, 2]},
 ], ids=str)  # fmt: skip
-def test_a_trial_is_what_train_model_gives(connection: psycopg.Connection, search: Any) -> None:
+def test_a_trial_is_what_train_model_gives(connection: Connection, search: Any) -> None:
     evaluated = f"SELECT * FROM ({SOURCE}) AS s WHERE a % 4 = 0"
     rounds = {} if "n_estimators" in search else {"rounds": 9}
     trials = _tuned(connection, search, eval_source=evaluated, **rounds)
@@ -59,7 +60,7 @@ def test_a_trial_is_what_train_model_gives(connection: psycopg.Connection, searc
         assert trial["eval_std"] is None
 
 
-def test_folds_are_those_of_a_cross_validation(connection: psycopg.Connection) -> None:
+def test_folds_are_those_of_a_cross_validation(connection: Connection) -> None:
     search = {"max_depth": [2, 4, 6]}
     folds = {"folds": 4, "seed": 3, "early_stopping_rounds": 3, "rounds": 60}
     trials = _tuned(connection, search, {"eta": 0.3, "subsample": 0.8}, **folds)
@@ -74,13 +75,13 @@ def test_folds_are_those_of_a_cross_validation(connection: psycopg.Connection) -
         assert found == tuple(trial[c] for c in ("best_round", "train", "eval", "eval_std"))
 
 
-def test_folds_are_the_default(connection: psycopg.Connection) -> None:
+def test_folds_are_the_default(connection: Connection) -> None:
     (trial,) = _tuned(connection, {"max_depth": [2]}, rounds=2)
     assert trial["best"]
     assert trial["eval_std"] > 0
 
 
-def test_the_best_is_trained_by_one_statement(connection: psycopg.Connection) -> None:
+def test_the_best_is_trained_by_one_statement(connection: Connection) -> None:
     connection.execute(f"CREATE TABLE points AS {SOURCE}")
     connection.execute(
         "SELECT train_model('m', 'points', 'y', (SELECT params FROM tune_model('points', 'y', "
@@ -93,7 +94,7 @@ def test_the_best_is_trained_by_one_statement(connection: psycopg.Connection) ->
     connection.execute("DROP TABLE points")
 
 
-def test_random_combinations_follow_the_seed(connection: psycopg.Connection) -> None:
+def test_random_combinations_follow_the_seed(connection: Connection) -> None:
     search = {
         "max_depth": {"min": 2, "max": 6}, "eta": {"min": 0.01, "max": 0.5, "scale": "log"},
         "subsample": [0.5, 1],
@@ -109,7 +110,7 @@ def test_random_combinations_follow_the_seed(connection: psycopg.Connection) -> 
         assert trial["params"]["subsample"] in (0.5, 1)
 
 
-def test_more_is_better_where_the_metric_says_so(connection: psycopg.Connection) -> None:
+def test_more_is_better_where_the_metric_says_so(connection: Connection) -> None:
     source = (
         "SELECT i AS a, i % 7 AS b, i % 3 = 0 OR i > 300 AS y FROM generate_series(1, 500) AS i"
     )
@@ -141,25 +142,20 @@ def test_more_is_better_where_the_metric_says_so(connection: psycopg.Connection)
     ({"monotone_constraints": [{"a": 1}, {"z": 1}]}, "", "42703",
      'column "z" is not in the features'),
 ])  # fmt: skip
-def test_errors(
-    raises: Callable[..., Any], search: Any, arguments: str, sqlstate: str, message: str
-) -> None:
+def test_errors(raises: Raises, search: Any, arguments: str, sqlstate: str, message: str) -> None:
     call = f"SELECT * FROM tune_model(%s, 'y', %s{arguments}, rounds => 2)"
     assert message in raises(sqlstate, call, (SOURCE, json.dumps(search))).message_primary
 
 
-def test_search_must_be_given(raises: Callable[..., Any]) -> None:
+def test_search_must_be_given(raises: Raises) -> None:
     raises("22004", "SELECT * FROM tune_model(%s, 'y', NULL)", (SOURCE,))
 
 
 def test_only_who_was_granted_it_tunes(
-    connection: psycopg.Connection, connect: Callable[..., Any], raises: Callable[..., Any]
+    connection: Connection, as_role: AsRole, raises: Raises
 ) -> None:
-    connection.execute("DROP ROLE IF EXISTS tuner; CREATE ROLE tuner LOGIN")
-    tuner = connect(user="tuner")
+    tuner = as_role("tuner")
     call = "SELECT * FROM tune_model(%s, 'y', '{\"eta\": [0.1]}', rounds => 1)"
     assert "tune_model" in raises("42501", call, (SOURCE,), on=tuner).message_primary
     connection.execute("GRANT EXECUTE ON FUNCTION tune_model TO tuner")
     assert tuner.execute(call, (SOURCE,)).fetchall()
-    tuner.close()
-    connection.execute("DROP OWNED BY tuner; DROP ROLE tuner")

@@ -4,8 +4,9 @@ use std::marker::PhantomData;
 use std::ptr;
 
 use pg_interface::nodes::{self, Expr};
-use pgrx::pg_sys::{self, NodeTag};
+use pgrx::pg_sys::{self, NodeTag, RelOptKind};
 
+use super::calls::predicts;
 use super::paths::Path;
 
 pub(crate) struct QueryLevel<'p> {
@@ -77,6 +78,31 @@ impl<'p> QueryLevel<'p> {
     pub(crate) fn has_order(&self) -> bool {
         // SAFETY: the level is valid.
         unsafe { !(*(*self.root).parse).sortClause.is_null() }
+    }
+
+    /// Returns how many rows the planner expects of the only relation that this level reads, if its conditions do not
+    /// predict. No step of the level then has more.
+    pub(crate) fn most_rows(&self) -> Option<f64> {
+        // SAFETY: the level is valid, and its relations' array ends with its size.
+        unsafe {
+            let root = self.root;
+            let relations = (0..(*root).simple_rel_array_size as usize)
+                .map(|index| *(*root).simple_rel_array.add(index))
+                .filter(|it| !it.is_null() && (**it).reloptkind == RelOptKind::RELOPT_BASEREL);
+            let mut relations = relations.fuse();
+            let (Some(relation), None) = (relations.next(), relations.next()) else { return None };
+            let mut conditions =
+                nodes::list_pointers::<pg_sys::RestrictInfo>((*relation).baserestrictinfo);
+            let predicts = conditions.any(|it| predicts(Expr::new((*it).clause.cast())));
+            (!predicts && !(*(*root).parse).hasTargetSRFs).then_some((*relation).rows)
+        }
+    }
+
+    /// Returns whether the planner expects rows of this level by the elements of an array that it does not know.
+    pub(crate) fn guesses_rows(&self) -> bool {
+        // SAFETY: the level's query is valid.
+        let query: Expr<'p> = unsafe { Expr::new((*self.root).parse.cast()) };
+        query.query_contains(|part| part.is_of_unknown_array())
     }
 
     /// Returns whether neither this level, nor those around it, nor subqueries of expressions planned so far call a

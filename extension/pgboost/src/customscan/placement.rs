@@ -33,6 +33,9 @@ const MIN_SHARE: f64 = 0.1;
 /// predicting for some fifty rows one by one with a model of 25 trees, and batches gain no time before the
 /// third, of 64 rows.
 const MIN_ROWS: f64 = 64.0;
+/// The fewest expected rows that may be many more, if the number is a guess. Of one row the planner is sure: it is found
+/// by a unique key.
+const MIN_GUESSED_ROWS: f64 = 2.0;
 
 pub(crate) fn place(level: &QueryLevel<'_>) {
     // A LIMIT of few rows is the usual form of a query that predicts for one row, and must cost no planning
@@ -46,9 +49,14 @@ pub(crate) fn place(level: &QueryLevel<'_>) {
         }
         return;
     }
+    let guesses_rows = OnceCell::new();
+    if !tells && level.most_rows().is_some_and(|rows| is_few(rows, level, &guesses_rows)) {
+        return;
+    }
     let mut placement = Placement {
         level,
         has_no_effects: OnceCell::new(),
+        guesses_rows,
         batched: RefCell::default(),
         done: HashMap::new(),
     };
@@ -99,6 +107,7 @@ impl Demand {
 struct Placement<'a, 'p> {
     level: &'a QueryLevel<'p>,
     has_no_effects: OnceCell<bool>,
+    guesses_rows: OnceCell<bool>,
     /// The calls that batches compute.
     batched: RefCell<Vec<Expr<'p>>>,
     /// The results by path, since paths share the paths below them.
@@ -161,7 +170,7 @@ impl<'p> Placement<'_, 'p> {
 
     fn instead_of(&self, projection: Path<'p>, demand: Demand) -> Option<Path<'p>> {
         let [below] = projection.below()[..] else { return None };
-        if has_few_rows(below, demand) {
+        if self.has_few_rows(below.rows(), demand.limit()) {
             return None;
         }
         let outputs = projection.outputs();
@@ -172,7 +181,7 @@ impl<'p> Placement<'_, 'p> {
     /// Makes a batch that computes the outputs of a scan, an aggregation or a step of window functions which are
     /// computed from its rows, as for a scan in an Append.
     fn computing(&self, path: Path<'p>, demand: Demand) -> Option<Path<'p>> {
-        if has_few_rows(path, demand) {
+        if self.has_few_rows(path.rows(), demand.limit()) {
             return None;
         }
         let outputs = path.outputs();
@@ -219,8 +228,7 @@ impl<'p> Placement<'_, 'p> {
         }
         let passing = self.level.selectivity(&tested).max(f64::MIN_POSITIVE);
         let rows = path.rows() / passing;
-        let wanted = demand.limit().map_or(f64::INFINITY, |limit| limit / passing);
-        if rows.min(wanted) < MIN_ROWS {
+        if self.has_few_rows(rows, demand.limit().map(|limit| limit / passing)) {
             return None;
         }
         // Conditions before them are tested for a row that the query may not need.
@@ -271,7 +279,9 @@ impl<'p> Placement<'_, 'p> {
         evaluated: &[Expr<'p>],
         demand: Demand,
     ) -> Option<Path<'p>> {
-        if calls.is_empty() && conditional.is_empty() || has_few_rows(below, demand) {
+        if calls.is_empty() && conditional.is_empty()
+            || self.has_few_rows(below.rows(), demand.limit())
+        {
             return None;
         }
         conditional.retain(|it| is_made_of(it.condition, &below.outputs()));
@@ -302,6 +312,13 @@ impl<'p> Placement<'_, 'p> {
         let only_needed = self.reads_only_needed(demand, calls, || may_read_ahead(below))?;
         let (level, limit) = (self.level, demand.limit());
         Some(Batch { level, below, calls, conditional, limit, only_needed })
+    }
+
+    /// Returns whether so few rows are expected, and no more wanted, that a batch is not worthwhile. Tested first, so that
+    /// queries for one row lose no time.
+    fn has_few_rows(&self, expected: f64, limit: Option<f64>) -> bool {
+        limit.is_some_and(|limit| limit < MIN_ROWS)
+            || is_few(expected, self.level, &self.guesses_rows)
     }
 
     /// Returns the calls in a row's output, or `None` if there are none or the output is volatile.
@@ -385,9 +402,10 @@ fn has_no_effects_above(expression: Expr<'_>, columns: &[Expr<'_>]) -> bool {
             && expression.children().into_iter().all(|part| has_no_effects_above(part, columns))
 }
 
-/// Returns whether a batch is not worthwhile. Tested first, so that queries for one row lose no time.
-fn has_few_rows(below: Path<'_>, demand: Demand) -> bool {
-    below.rows().min(demand.limit().unwrap_or(f64::INFINITY)) < MIN_ROWS
+/// Returns whether that number of expected rows is small, and no guess.
+fn is_few(expected: f64, level: &QueryLevel<'_>, guesses: &OnceCell<bool>) -> bool {
+    expected < MIN_ROWS
+        && (expected < MIN_GUESSED_ROWS || !*guesses.get_or_init(|| level.guesses_rows()))
 }
 
 /// Merges the conditional calls: each once with all of its conditions, without those evaluated elsewhere.

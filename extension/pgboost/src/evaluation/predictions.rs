@@ -81,7 +81,7 @@ impl SourcePredictor {
         Ok(SourcePredictor {
             model: model.to_owned(),
             columns: None,
-            scratch: PooledScratch::new(),
+            scratch: PooledScratch::default(),
             features: Vec::new(),
             doubles: Vec::new(),
             margins: Margins::of(image, 0),

@@ -308,39 +308,40 @@ pub(crate) struct BatchPredictions {
     margins: Margins,
 }
 
-/// The engine's buffers, which a backend keeps from one statement to the next.
+/// The engine's buffers: the backend's, which all batches and statements use one after another, or larger ones that are
+/// freed with the statement.
+#[derive(Default)]
 pub(crate) struct PooledScratch(Option<Box<BatchScratch>>);
 
-/// The largest buffers that a backend keeps for its next statement.
+/// The largest buffers that a backend keeps.
 const MAX_IDLE_BYTES: usize = 2 << 20;
 
 thread_local! {
-    /// The buffers of an ended statement, whose allocation takes as long as predicting dozens of rows.
+    /// The backend's buffers, whose allocation takes as long as predicting dozens of rows.
     static IDLE: Cell<Option<Box<BatchScratch>>> = const { Cell::new(None) };
 }
 
 impl PooledScratch {
-    pub(crate) fn new() -> Self {
+    /// Lends the buffers for an evaluation.
+    fn lend<T>(&mut self, evaluate: impl FnOnce(&mut BatchScratch) -> T) -> T {
         let kernel = guc::kernel();
-        PooledScratch(IDLE.take().filter(|scratch| scratch.kernel() == kernel))
-    }
-
-    fn get(&mut self) -> &mut BatchScratch {
-        self.0.get_or_insert_with(|| Box::new(BatchScratch::for_any(guc::kernel())))
-    }
-}
-
-impl Drop for PooledScratch {
-    fn drop(&mut self) {
-        if let Some(scratch) = self.0.take_if(|scratch| scratch.bytes() <= MAX_IDLE_BYTES) {
+        let kept = self.0.take().or_else(|| IDLE.take());
+        let mut scratch = kept
+            .filter(|scratch| scratch.kernel() == kernel)
+            .unwrap_or_else(|| Box::new(BatchScratch::for_any(kernel)));
+        let evaluated = evaluate(&mut scratch);
+        if scratch.bytes() <= MAX_IDLE_BYTES {
             IDLE.set(Some(scratch));
+        } else {
+            self.0 = Some(scratch);
         }
+        evaluated
     }
 }
 
 impl BatchPredictions {
     pub(crate) fn new(output: Output) -> Self {
-        BatchPredictions { output, scratch: PooledScratch::new(), margins: Margins::default() }
+        BatchPredictions { output, scratch: PooledScratch::default(), margins: Margins::default() }
     }
 }
 
@@ -392,11 +393,13 @@ pub(crate) fn evaluate_margins<M: Margin>(
     let (width, outputs) = (image.row_length().max(1), image.num_outputs().max(1));
     let rows_per_call = image.rows_per_call();
     let parts = features.chunks(rows_per_call * width);
-    for (features, margins) in parts.zip(margins.chunks_mut(rows_per_call * outputs)) {
-        check_for_interrupts();
-        image.margins_batch(scratch.get(), features, margins)?;
-    }
-    Ok(())
+    scratch.lend(|scratch| {
+        for (features, margins) in parts.zip(margins.chunks_mut(rows_per_call * outputs)) {
+            check_for_interrupts();
+            image.margins_batch(scratch, features, margins)?;
+        }
+        Ok(())
+    })
 }
 
 /// Stores the results of the rows that were read.

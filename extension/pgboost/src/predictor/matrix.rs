@@ -46,7 +46,8 @@ pub(crate) fn predictions(
     let positions = ColumnPositions::new((0..columns).collect(), None);
     let rows_per_call = predictor.image().rows_per_call();
     let mut read = Vec::new();
-    let mut evaluation = Evaluation { scratch: PooledScratch::new(), margins: Margins::default() };
+    let mut evaluation =
+        Evaluation { scratch: PooledScratch::default(), margins: Margins::default() };
     for (piece, out) in result.elements().chunks_mut(rows_per_call * values).enumerate() {
         check_for_interrupts();
         let first = piece * rows_per_call;

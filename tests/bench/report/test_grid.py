@@ -1,0 +1,131 @@
+"""Records of the engine compared with libraries: each cell with the fastest side of its call."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.report import explanations, formats, scores
+from bench.report.pages import TEMPLATES, _environment
+
+MACHINE = {
+    "cores": 2, "cpu": "Some", "date": "2026-01-05", "compiler": "rustc", "system": "L", "commit": "c1",
+}  # fmt: skip
+
+
+def line(model: str, rows: int, side: str, *ns: float, **more: Any) -> str:
+    """Returns a line of a record."""
+    return json.dumps({"model": model, "rows": rows, "side": side, "ns_a_row": ns} | more) + "\n"
+
+
+def record(folder: Path, **files: str) -> Path:
+    """Writes a run's files."""
+    (folder / "machine.json").write_text(json.dumps(MACHINE))
+    for name, text in files.items():
+        (folder / f"{name}.jsonl").write_text(text)
+    return folder
+
+
+def text(module: Any, template: str, run: Path) -> str:
+    """Returns a part of a page."""
+    given = module.given(run) | {"name": "made up"}
+    return _environment(TEMPLATES).get_template(template).render(given)
+
+
+def call(model: str, rows: int, avx2: float, portable: float, **others: float) -> str:
+    """Returns the lines of one call, whose slowest block is nine times as long as the others."""
+    sides = {"gbdt avx2": avx2, "gbdt portable": portable, **others}
+    return "".join(line(model, rows, side, ns, ns, 9 * ns) for side, ns in sides.items())
+
+
+@pytest.fixture
+def scored(tmp_path: Path) -> Path:
+    information = {"model": "100x31x10-leafwise", "nodes": 3000, "lowering_ms": 250.0}
+    return record(
+        tmp_path,
+        scores=json.dumps(information) + "\n"
+        + call("100x31x10-leafwise", 1, 100, 100, f32=400, f64=300)
+        + call("100x31x10-leafwise", 2048, 10, 20, f32=410, f64=500)
+        + call("100x31x50-leafwise", 1, 100, 100, f32=50)
+        + call("100x31x50-leafwise", 2048, 20, 40, f32=900)
+        + "".join(call(f"{n}x6x10-dense", 2048, 10, 10, xgboost=10 * n) for n in (2, 3, 4, 5)),
+    )  # fmt: skip
+
+
+def test_scores_have_a_figure_for_each_number_of_features(scored: Path) -> None:
+    page = text(scores, "scores.j2", scored)
+    assert (
+        "| LightGBM: 100 trees of 31 leaves (default) | 10 / 50 | 10.0 / 20.0 | 20.0 / 40.0 | 410 / 900 "
+        "| 41.0 / 45.0 | 20.5 / 22.5 | 100 / 100 | 3.00 / 0.50 |" in page
+    )
+    assert "| XGBoost: 25 to 500 of depth 3, 6, 8 | 10 | 10.0 (10.0 to 10.0) |" in page
+    assert "| 3.50 (2.00 to 5.00) | 3.50 (2.00 to 5.00) | - | - |" in page
+    assert "The slowest model to compile, 100x31x10-leafwise of 3,000 nodes, takes 250 ms." in page
+
+
+def test_scores_are_counted_by_kernel(scored: Path) -> None:
+    page = text(scores, "scores.j2", scored)
+    # Four calls of leaf-wise trees and four of others, by two kernels.
+    assert "In the median of 6 models" in page and "It is faster than them in 7 of 8 cells" in page
+    assert "with avx2, 7 of 8 cells with portable; a machine has one of these kernels." in page
+    assert (
+        "The library is faster with: "
+        "LightGBM, 100 trees of 31 leaves (default), 1 row, avx2, 1 (0.50 at least); "
+        "LightGBM, 100 trees of 31 leaves (default), 1 row, portable, 1 (0.50 at least)." in page
+    )
+    lines = (scored / scores.FILE).read_text().splitlines(True)
+    few = "".join(line for line in lines if '"rows": 1,' not in line)
+    record(scored, scores=few + call("25x3x10-dense", 1, 1, 1, xgboost=2))
+    page = text(scores, "scores.j2", scored)
+    assert "It is faster than them in 7 of 7 cells" in page and "The library is faster" not in page
+
+
+def test_explanations_are_compared_with_the_library_and_with_shap(tmp_path: Path) -> None:
+    def cell(model: str, side: str, *ns: float, rows: int = 1, **apart: float) -> str:
+        return line(model, rows, side, *ns, what="contributions", **apart)
+
+    found = (
+        cell("xgboost-25x6", "gbdt avx2", 9e3, 10e3, 50e3)
+        + cell("xgboost-25x6", "gbdt portable", 20e3)
+        + cell("xgboost-25x6", "xgboost 9.1", 20e3, 30e3, 40e3, apart=2e-7)
+        + cell("xgboost-25x6", "shap 1.2", 70e3, apart=4e-7)
+        + cell("lightgbm-200x255", "gbdt avx2", 20e3)
+        + cell("lightgbm-200x255", "gbdt portable", 5e3)
+        + cell("lightgbm-200x255", "lightgbm 8.0", 10e3, apart=1e-7)
+        + cell("lightgbm-200x255", "gbdt avx2", 2e3, rows=2048)
+        + cell("lightgbm-200x255", "gbdt portable", 4e3, rows=2048)
+        + cell("lightgbm-200x255", "lightgbm 8.0", 300e3, rows=2048, apart=3e-7)
+        + cell("lightgbm-200x255", "shap 1.2", 1e3, rows=2048, apart=3e-7)
+    )
+    page = text(explanations, "explanations.j2", record(tmp_path, explanations=found))
+    for said in (
+        "compared with lightgbm 8.0, shap 1.2, xgboost 9.1.",
+        "2e-07 (xgboost), 4e-07 (shap), 3e-07 (lightgbm) of the largest",
+        "| xgboost-25x6 | - | - | - | - | - | - | - | - | 10.0 | 3.00 | - |",
+        "| lightgbm-200x255 | 2.00 | 4.00 | 300 | 150 | 75.0 | 0.50 | - | - | 20.0 | 0.50 | - |",
+        "150 times as fast with avx2 as the model's own library's, 75.0 times with portable; "
+        "those of one row 1.75 times.",
+        "faster in 2 of 3 calls (of a model) with avx2, 3 of 3 calls with portable; the least ratio is 0.50.",
+    ):
+        assert said in page
+
+
+def test_formats_are_compared_within_a_run_with_the_fastest_kernel(tmp_path: Path) -> None:
+    catboost, lightgbm = "25x6x10-dense.cbm", "25x6x10-dense"
+    run = record(
+        tmp_path,
+        formats=line(catboost, 1024, "gbdt", 9, 10, 50)
+        + line(catboost, 1024, "catboost 1", 20, 30, 40)
+        + line(catboost, 1024, "gbdt", 20, 20, 20)
+        + line(catboost, 1024, "catboost 1", 20, 30, 40),
+        lightgbm=json.dumps({"model": lightgbm, "nodes": 1}) + "\n"
+        + line(lightgbm, 1024, "gbdt avx512", 5)
+        + line(lightgbm, 1024, "gbdt avx2", 8)
+        + line(lightgbm, 1024, "lightgbm 4, f32", 100),
+    )  # fmt: skip
+    part = text(formats, "part-of-formats.md.j2", run)
+    assert "medians of 2 runs" in part
+    assert "| catboost 1 | 1,024 | 30.0 | 2.25 (1.50 to 3.00) |" in part
+    assert "| lightgbm 4, f32 | 1,024 | 100 | 20.0 |" in part
+    assert part.count("| pgboost's engine | 1,024 |") == 2
