@@ -14,7 +14,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 seconds=$1
 shift
-engine=(catboost image lightgbm onnx tree_ensemble xgboost)
+engine=(catboost image lightgbm onnx sql tree_ensemble xgboost)
 calls=(messages names numeric parameters)
 targets=("$@")
 [ $# -gt 0 ] || targets=("${engine[@]}" "${calls[@]}")
@@ -33,16 +33,21 @@ MAX_CALL=256
 export CXXFLAGS=-fno-sanitize=address
 export ASAN_OPTIONS=malloc_context_size=2:quarantine_size_mb=8:detect_stack_use_after_return=0
 
-# seed TARGET CORPUS: puts the golden models that the target's reader reads there; others need none.
+# seed TARGET CORPUS: puts the golden models that the target's reader reads there; others need none. Those of
+# SQL have a byte before.
 seed() {
     local file seeds
     seeds=$(mktemp -d)
     case $1 in
     catboost | lightgbm | onnx | xgboost) tar -xf "../tests/golden/$1.tar.xz" -C "$seeds" ;;
     tree_ensemble) cp -r "../tests/golden/$1" "$seeds" ;;
+    sql)
+        for archive in ../tests/golden/*.tar.xz; do tar -xf "$archive" -C "$seeds"; done
+        cp -r ../tests/golden/tree_ensemble "$seeds"
+        ;;
     esac
     (cd "$seeds" && find . -type f ! -name '*.expected.json' -size -"$MAX_FILE"c -printf '%P\n') | while read -r file; do
-        cp -n "$seeds/$file" "$2/$(tr / _ <<<"$file")"
+        { [ "$1" != sql ] || printf 0; cat "$seeds/$file"; } >"$2/$(tr / _ <<<"$file")"
     done
     rm -r "$seeds"
 }

@@ -1,0 +1,125 @@
+//! Models as SQL: the script of any checked model has the statements of a script and no others, and its
+//! functions' bodies end their quotes, whatever the names, labels and categories in the file.
+//!
+//! The first byte chooses the names of the functions and the meaning of unknown categories.
+#![no_main]
+
+mod mutation;
+
+use gbtrees::internals::parse;
+use gbtrees::{Cancel, ErrorKind, Limits, sql};
+use libfuzzer_sys::{fuzz_crossover, fuzz_mutator, fuzz_target};
+
+const NAMES: [&str; 4] = ["m", "a\"; DROP TABLE t; --", "$body$", "é'\\\n"];
+const STATEMENTS: [&str; 6] =
+    ["BEGIN", "SET LOCAL ", "DO", "CREATE OR REPLACE FUNCTION ", "COMMENT ON FUNCTION ", "COMMIT"];
+
+fuzz_mutator!(|data: &mut [u8], size: usize, longest: usize, seed: u32| {
+    mutation::mutate(data, size, longest, seed, |bytes, random| {
+        let (first, file) = bytes.split_first()?;
+        let edited =
+            mutation::json::edit(file, random).or_else(|| mutation::words::edit(file, random))?;
+        Some([&[*first], &edited[..]].concat())
+    })
+});
+
+fuzz_crossover!(|first: &[u8], second: &[u8], out: &mut [u8], seed: u32| {
+    let [Some((head, first)), Some((_, second))] = [first.split_first(), second.split_first()]
+    else {
+        return 0;
+    };
+    mutation::join([first, second], out, seed, |first, second, random| {
+        Some([&[*head], &mutation::json::cross(first, second, random)?[..]].concat())
+    })
+});
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((choice, file)) = bytes.split_first() else { return };
+    let limits = Limits::default()
+        .with_bytes(1 << 20)
+        .with_trees(64)
+        .with_nodes(4096)
+        .with_depth(64)
+        .with_features(64)
+        .with_outputs(16);
+    let Ok(model) = parse(file, &limits, Cancel::never()) else { return };
+    let name = |choice: u8| NAMES[usize::from(choice) % NAMES.len()];
+    let mut options = sql::Options::new(name(*choice)).schema(name(choice >> 2));
+    options.version = (choice & 16 != 0).then_some(7);
+    if choice & 32 != 0 {
+        options = options.unknown_category(sql::UnknownCategory::Missing);
+    }
+    match sql::export_ensemble(&model, &[], &options, Cancel::never()) {
+        Ok(script) => check(&script),
+        Err(error) => assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}"),
+    }
+});
+
+fn check(script: &str) {
+    let (statements, bodies) = split(script);
+    assert_eq!(statements.first().map(String::as_str), Some("BEGIN"));
+    assert_eq!(statements.last().map(String::as_str), Some("COMMIT"));
+    let of = |words: &str| statements.iter().filter(|one| one.starts_with(words)).count();
+    assert_eq!([of("BEGIN"), of("COMMIT"), of("DO")], [1, 1, 1]);
+    assert_eq!(of("CREATE OR REPLACE FUNCTION "), of("COMMENT ON FUNCTION "));
+    for statement in &statements {
+        assert!(STATEMENTS.iter().any(|words| statement.starts_with(words)), "{statement}");
+    }
+    for body in bodies {
+        split(body);
+    }
+}
+
+/// Splits at semicolons that stand alone, without what is quoted; returns also what dollars quote. Panics if a
+/// quote does not end.
+fn split(script: &str) -> (Vec<String>, Vec<&str>) {
+    let (mut statements, mut bodies, mut statement) = (Vec::new(), Vec::new(), String::new());
+    let mut rest = script;
+    while let Some(next) = rest.chars().next() {
+        if rest.starts_with("--") {
+            rest = rest.split_once('\n').map_or("", |(_, rest)| rest);
+        } else if next == '\'' || next == '"' {
+            let before = statement.strip_suffix('E').filter(|_| next == '\'');
+            let escapes = before.is_some_and(|before| !before.ends_with(char::is_alphanumeric));
+            rest = after_quote(&rest[1..], next, escapes);
+        } else if let Some(tag) = dollar_tag(rest, &statement) {
+            let (body, after) = rest[tag.len()..].split_once(tag).expect("a body that ends");
+            bodies.push(body);
+            rest = after;
+        } else {
+            rest = &rest[next.len_utf8()..];
+            if next == ';' {
+                statements.push(statement.trim().to_owned());
+                statement.clear();
+            } else {
+                statement.push(next);
+            }
+        }
+    }
+    (statements, bodies)
+}
+
+/// Returns what is behind the end of a quote, in which it stands twice for itself.
+fn after_quote(text: &str, quote: char, escapes: bool) -> &str {
+    let mut chars = text.char_indices().peekable();
+    while let Some((place, c)) = chars.next() {
+        if c == '\\' && escapes {
+            chars.next();
+        } else if c == quote && chars.next_if(|(_, next)| *next == quote).is_none() {
+            return &text[place + 1..];
+        }
+    }
+    panic!("a quote does not end: {text}");
+}
+
+/// Returns the tag of a dollar quote, which is no argument `$1` nor part of a name.
+fn dollar_tag<'a>(text: &'a str, before: &str) -> Option<&'a str> {
+    let name = text.strip_prefix('$')?;
+    let in_name = before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$');
+    let length = name.find('$')?;
+    let is_name = |name: &str| {
+        !name.starts_with(|c: char| c.is_ascii_digit())
+            && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+    };
+    (!in_name && is_name(&name[..length])).then(|| &text[..length + 2])
+}
