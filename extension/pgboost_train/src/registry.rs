@@ -158,6 +158,22 @@ impl Registry {
         replaced().map(Some).ok_or(Error::Registry { what: "description" })
     }
 
+    /// Returns the quantiles or expectiles of a version, which its file alone has.
+    pub(crate) fn levels(&self, replaced: &Replaced) -> Result<Vec<f32>> {
+        let bytes = self.bytes(&replaced.name, replaced.version)?;
+        let limits = Limits::default().with_bytes(usize::MAX);
+        let cancel = gbtrees::Cancel::unwinding(&report::check_for_interrupts);
+        let model = gbtrees::internals::parse(&bytes, &limits, cancel)?;
+        Ok(model.objective().levels().to_vec())
+    }
+
+    /// Returns the file of a version. Raises pgboost's error for a model of another user.
+    fn bytes(&self, name: &str, version: i32) -> Result<Vec<u8>> {
+        let reference = format!("{name}@{version}");
+        let bytes = self.ask::<Vec<u8>>("SELECT {schema}.export_model($1)", &[reference.into()]);
+        bytes.ok_or(Error::Registry { what: "bytes of the model" })
+    }
+
     /// Stores a model as a new version, with its profile; returns the version's number.
     pub(crate) fn store(&self, name: &str, model: Trained, storing: Storing) -> Result<i32> {
         let stored = Spi::get_one_with_args(
@@ -234,11 +250,7 @@ impl Registry {
     /// # Errors
     /// [`Error::OtherLibrary`].
     pub(crate) fn model(&self, version: &Version, reference: &str) -> Result<(Ensemble, Vec<u8>)> {
-        let bytes = self.ask::<Vec<u8>>(
-            "SELECT {schema}.export_model($1)",
-            &[format!("{}@{}", version.name, version.number).into()],
-        );
-        let bytes = bytes.ok_or(Error::Registry { what: "bytes of the model" })?;
+        let bytes = self.bytes(&version.name, version.number)?;
         let limits = Limits::default().with_bytes(usize::MAX);
         let cancel = gbtrees::Cancel::unwinding(&report::check_for_interrupts);
         let rounds = usize::try_from(version.rounds).ok().filter(|rounds| *rounds > 0);

@@ -1,14 +1,26 @@
 """A training that replaces a version keeps the order of its features and means the same."""
 
+import json
 from typing import Any
 
+import numpy as np
 import pytest
 from psycopg import Connection, errors
 
 from tests.connections import Notice
 
+import lightgbm as lgb
+
 TRAIN = "SELECT train_model('m', %s, %s, rounds => 1{})"
 OTHER_MEANING = errors.ObjectNotInPrerequisiteState
+
+
+def quantiles(level: float | list[float]) -> str:
+    return json.dumps({"objective": "reg:quantileerror", "quantile_alpha": level})
+
+
+def expectiles(level: float) -> str:
+    return json.dumps({"objective": "reg:expectileerror", "expectile_alpha": level})
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -54,27 +66,37 @@ def test_the_order_of_features_is_kept(connection: Connection) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "params", "what"),
+    ("deployed", "trained", "what"),
     [
-        ("age", "{}", "task"),
-        ("kind", "{}", "task"),
-        ("lived", '{"objective": "binary:logitraw"}', "link"),
-        ("age", '{"objective": "reg:absoluteerror"}', "objective"),
+        (("lived", "{}"), ("age", "{}"), "another task"),
+        (("lived", "{}"), ("kind", "{}"), "another task"),
+        (("lived", "{}"), ("lived", '{"objective": "binary:logitraw"}'), "another link"),
+        (("age", "{}"), ("age", '{"objective": "reg:absoluteerror"}'), "another objective"),
+        (("age", quantiles(0.5)), ("age", quantiles(0.9)), "other quantiles"),
+        (("age", quantiles([0.1, 0.5])), ("age", quantiles([0.1, 0.9])), "other quantiles"),
+        (("age", expectiles(0.5)), ("age", expectiles(0.9)), "other quantiles"),
     ],
 )
 def test_another_meaning_is_refused_before_the_first_round(
-    connection: Connection, notices: list[Notice], target: str, params: str, what: str
+    connection: Connection,
+    notices: list[Notice],
+    deployed: tuple[str, str],
+    trained: tuple[str, str],
+    what: str,
 ) -> None:
     source = "SELECT class, {} FROM passenger"
-    deployed = "age" if what == "objective" else "lived"
-    train(connection, source.format(deployed), deployed, ", allow_change => true")
+    (before, options), (target, params) = deployed, trained
+    more = f", params => '{options}'"
+    train(connection, source.format(before), before, f"{more}, allow_change => true")
+    # The same meaning takes its place.
+    train(connection, source.format(before), before, more)
     more = f", params => '{params}', verbose_eval => 1"
     notices.clear()
     with connection.transaction(), pytest.raises(OTHER_MEANING) as raised:
         train(connection, source.format(target), target, more)
         pytest.fail("it was deployed")
     diag = raised.value.diag
-    said = f'the new version of model "m" has another {what} than version '
+    said = f'the new version of model "m" has {what} than version '
     assert diag.message_primary.startswith(said)
     assert "allow_change => true" in diag.message_hint
     assert not any(said.message.startswith(("round", "[")) for said in notices), notices
@@ -96,6 +118,19 @@ def test_moved_elements_of_an_array_are_refused_before_the_first_round(
     assert not any(said.message.startswith(("round", "[")) for said in notices), notices
     train(connection, source, "lived", ", allow_change => true")
     assert names(connection) == ["marks[1]", "marks[2]", "marks[3]"]
+
+
+def test_other_quantiles_than_those_of_another_library(connection: Connection) -> None:
+    params = {"objective": "quantile", "alpha": 0.25, "verbosity": -1, "min_data_in_leaf": 1}
+    rows = np.arange(40.0).reshape(20, 2)
+    model = lgb.train(params, lgb.Dataset(rows, rows[:, 0]), 2).model_to_string().encode()
+    names = "feature_names => '{age,class}', allow_change => true"
+    connection.execute(f"SELECT load_model('m', %s, {names})", (model,))
+    source, more = "SELECT age, class, age AS y FROM passenger", ", params => '{}'"
+    train(connection, source, "y", more.format(quantiles(0.25)))
+    connection.execute(f"SELECT load_model('m', %s, {names})", (model,))
+    with pytest.raises(OTHER_MEANING, match="other quantiles"):
+        train(connection, source, "y", more.format(quantiles(0.75)))
 
 
 def test_other_labels_are_refused(connection: Connection) -> None:

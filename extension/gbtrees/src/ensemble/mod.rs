@@ -24,7 +24,7 @@ pub use crate::ensemble::ctr::RowNumber;
 pub use crate::ensemble::linear::LinearLeaf;
 pub use crate::ensemble::objective::{ClassBy, Objective, Precision, RealInput, Task, Transform};
 pub(crate) use crate::ensemble::objective::{NO_BIAS, Scaling};
-pub use crate::ensemble::quantity::{estimates_another, has_levels};
+pub use crate::ensemble::quantity::{estimates_another, has_levels, is_another_link};
 pub(crate) use crate::ensemble::tree::cover_share;
 pub use crate::ensemble::tree::{
     Comparison, MissingRule, Node, Split, SplitCondition, Tree, TreeOutput,

@@ -36,6 +36,12 @@ pub fn estimates_another(before: &str, after: &str) -> bool {
     }
 }
 
+/// Returns whether two links make other values of a row's margins; one margin is in ascending order.
+pub fn is_another_link(before: &str, after: &str, has_one_margin: bool) -> bool {
+    let of_values = |link| if has_one_margin && link == "ascending" { "identity" } else { link };
+    of_values(before) != of_values(after)
+}
+
 /// Returns whether an objective estimates quantiles or expectiles, of which a file has the levels.
 pub fn has_levels(objective: &str) -> bool {
     objective.ends_with("Quantile")

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use gbtrees::internals::{estimates_another, has_levels};
+use gbtrees::internals::{estimates_another, has_levels, is_another_link};
 use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::{report, transaction};
 
@@ -101,11 +101,6 @@ impl Meaning {
         }
     }
 
-    /// Returns the link, by what it makes of margins: one value is in ascending order.
-    fn values(&self) -> &str {
-        if self.outputs == 1 && self.link == "ascending" { "identity" } else { &self.link }
-    }
-
     /// Returns the property in which a later version differs, with both values.
     fn difference(&self, after: &Meaning) -> Option<(&'static str, [String; 2])> {
         let both = |value: fn(&Meaning) -> String| [value(self), value(after)];
@@ -128,7 +123,7 @@ impl Meaning {
             };
             return Some((what, both(|one| format!("the labels {}", listed(&one.classes())))));
         }
-        if self.values() != after.values() {
+        if is_another_link(&self.link, &after.link, self.outputs == 1) {
             return Some(("another link", both(|one| format!("the link {}", one.link))));
         }
         if estimates_another(&self.objective, &after.objective) {

@@ -102,6 +102,17 @@ impl Parameters {
         self.given.get(name).map(|value| value.as_array().map_or(1, Vec::len))
     }
 
+    /// Returns the quantiles or expectiles of an objective that are given.
+    pub(crate) fn levels(&self, objective: &str) -> Vec<f32> {
+        let name = match objective {
+            "reg:quantileerror" => "quantile_alpha",
+            "reg:expectileerror" => "expectile_alpha",
+            _ => return Vec::new(),
+        };
+        let given = self.get(name).unwrap_or_default().trim_matches(['[', ']']);
+        given.split(',').filter_map(|level| level.parse().ok()).collect()
+    }
+
     /// The most bins of a feature.
     pub(crate) fn max_bin(&self) -> u32 {
         self.get("max_bin").and_then(|bins| bins.parse().ok()).unwrap_or(DEFAULT_MAX_BIN)

@@ -5,14 +5,14 @@
 
 use std::collections::HashMap;
 
-use gbtrees::internals::estimates_another;
+use gbtrees::internals::{estimates_another, is_another_link};
 use pgboost_trainer::Feature;
 
 use super::Request;
 use super::prepared::Prepared;
 use crate::error::{Error, Result};
 use crate::params::objectives::task_and_link;
-use crate::registry::Replaced;
+use crate::registry::{Registry, Replaced};
 
 /// # Errors
 /// [`Error::OtherMeaning`].
@@ -37,11 +37,13 @@ pub(super) fn check(replaced: &Replaced, prepared: &Prepared<'_>, request: &Requ
         ("another number of outputs", both.map(|count| format!("{count} outputs")))
     } else if labels != old_labels {
         ("other labels", [listed(&old_labels), listed(&labels)])
-    } else if link != replaced.link {
+    } else if is_another_link(&replaced.link, link, outputs == 1) {
         ("another link", [replaced.link.as_str(), link].map(|link| format!("the link {link}")))
     } else if estimates_another(&replaced.objective, objective) {
         let both = [replaced.objective.as_str(), objective];
         ("another objective", both.map(|objective| format!("the objective {objective}")))
+    } else if let Some(both) = other_levels(replaced, prepared, request)? {
+        ("other quantiles", both.map(|levels| format!("the objective {objective} of {levels:?}")))
     } else if let Some((name, places)) = moved(&replaced.feature_names, &prepared.features) {
         let shown = |place| format!("feature \"{name}\" at position {place}");
         ("its features in another order", places.map(shown))
@@ -50,6 +52,24 @@ pub(super) fn check(replaced: &Replaced, prepared: &Prepared<'_>, request: &Requ
     };
     let (name, version) = (replaced.name.clone(), replaced.version);
     Err(Error::OtherMeaning { name, version, what, old, new })
+}
+
+/// Returns the quantiles or expectiles of both versions, if they are known and differ.
+fn other_levels(
+    replaced: &Replaced,
+    prepared: &Prepared<'_>,
+    request: &Request,
+) -> Result<Option<[Vec<f32>; 2]>> {
+    let given = request.parameters.levels(prepared.task.objective.name);
+    let new = match prepared.start {
+        Some(start) if given.is_empty() => start.levels().to_vec(),
+        _ => given,
+    };
+    if new.is_empty() {
+        return Ok(None);
+    }
+    let old = Registry::find()?.levels(replaced)?;
+    Ok((!old.is_empty() && old != new).then_some([old, new]))
 }
 
 /// Returns a feature at another position, with both positions, where the number of features is the same.

@@ -76,6 +76,11 @@ impl Start {
         self.model.num_outputs() as u64
     }
 
+    /// Returns the quantiles or expectiles that its outputs are.
+    pub(crate) fn levels(&self) -> &[f32] {
+        self.model.objective().levels()
+    }
+
     fn check_outputs(&self, parameters: &Parameters) -> Result<()> {
         let outputs = self.model.num_outputs();
         let (expected, what) = match (self.objective.target, self.objective.name) {
