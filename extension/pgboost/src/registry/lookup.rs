@@ -136,7 +136,9 @@ impl Stored<'_> {
     pub(crate) fn unknown_rule(&self) -> UnknownRule {
         let policy = self.model.and_then(|model| model.unknown_category);
         policy.map_or(UnknownRule::Setting, |policy| {
-            UnknownRule::Policy(policy.handling(&self.row.text(c"format").unwrap_or_default()))
+            let format = self.row.text(c"format").unwrap_or_default();
+            let attributes = self.row.jsonb(c"attributes");
+            UnknownRule::Policy(policy.handling(&format, attributes.as_deref()))
         })
     }
 

@@ -93,6 +93,8 @@ class Ensemble:
     missing_in: set[int] | None = None
     # Whether what a sparse matrix does not have is missing, rather than 0.
     absent_is_missing: bool = False
+    # Whether unknown categories that have no code are missing to the library, rather than an error.
+    unknown_is_missing: bool = False
 
     def file(self, objective: str, width: int, features: list[str] | None) -> bytes:
         """Returns the bytes of the file; `width` is the number of features."""
@@ -135,21 +137,23 @@ def described(
     model: Any,
     functions: dict[str, Any],
     objective: str,
-    attributes: dict[str, str] | None = None,
+    takes_singles: bool = False,
 ) -> ModelFile:
     """Returns the file of an ensemble over the model's columns.
 
-    Its features are the columns that the model reads, if these have names, or else all.
+    Its features are the columns that the model reads, if these have names, or else all. Unless it is one of
+    columns of `float32`, rows for which the model computes in less than doubles are refused.
     """
     columns = names(model)
     read = (
         range(width(model)) if columns is None or ensemble.read is None else sorted(ensemble.read)
     )
     found = _renumbered(ensemble, {column: number for number, column in enumerate(read)})
-    if attributes:
-        found.others["attributes"] = attributes
+    if ensemble.unknown_is_missing and {*ensemble.categories} - ensemble.unknown:
+        attributes = found.others.get("attributes", {})
+        found.others["attributes"] = {**attributes, "unknown_category": "missing"}
     content = found.file(objective, len(read), columns and [columns[column] for column in read])
-    for key in {"values", "classes"} & {*functions}:
+    for key in set() if takes_singles else {"values", "classes"} & {*functions}:
         functions = {**functions, key: partial(_in_doubles, functions[key])}
     functions["has_labels"] = True
     return ModelFile(content, inputs=lambda: inputs(model, ensemble), **functions)

@@ -27,6 +27,7 @@ def folded(ensemble: Ensemble, features: list[Feature]) -> Ensemble:
     for number in used:
         if features[number].refusal is not None:
             raise UnsupportedModelError(features[number].refusal)
+    has_errors = any(one.values is not None and one.unknown is None for one in features)
     features = _with_categories(ensemble, features)
     features = _agreeing(_without_missing(ensemble, features), used)
     runs: Runs = {}
@@ -46,6 +47,7 @@ def folded(ensemble: Ensemble, features: list[Feature]) -> Ensemble:
         unknown=unknown,
         others=dict(ensemble.others),
         missing=None,
+        unknown_is_missing=ensemble.unknown_is_missing and not has_errors,
     )
 
 

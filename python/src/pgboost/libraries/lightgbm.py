@@ -152,6 +152,7 @@ def ensemble_of(model: Any) -> Ensemble:
         labels=[label_text(label) for label in getattr(model, "classes_", ())] or None,
         missing=(_BELOW_ZERO, _ZERO) if zero else None,
         missing_in=zero,
+        unknown_is_missing=True,
     )
 
 

@@ -43,6 +43,7 @@ def merged(members: list[Ensemble]) -> list[Ensemble]:
     }
     read = [member.read for member in members]
     encoded = {column: values for one in members for column, values in one.encoded.items()}
+    has_no_errors = all(m.unknown_is_missing or {*m.categories} <= m.unknown for m in members)
     lowest = [pair for member in members for pair in member.lowest.items()]
     return [
         replace(
@@ -51,6 +52,7 @@ def merged(members: list[Ensemble]) -> list[Ensemble]:
             categories=categories,
             cuts=cuts,
             unknown=unknown,
+            unknown_is_missing=has_no_errors,
             read=None if None in read else set().union(*read),
             encoded=encoded,
             # Of two numbers of a column, the larger comes last.
