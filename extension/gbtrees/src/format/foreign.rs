@@ -97,6 +97,12 @@ const TEXTS: &[(&[u8], &str, &str)] = &[
     (b"digraph", DRAWING, SAVE),
     (b"Tree,Node,ID,", OF_TREES, SAVE),
     (b",Tree,Node,ID,", OF_TREES, SAVE),
+    (b"Tree;Node;ID;", OF_TREES, SAVE),
+    (b"Tree\",\"Node\",\"ID\",", OF_TREES, SAVE),
+    (b",\"Tree\",\"Node\",\"ID\",", OF_TREES, SAVE),
+    (b"tree_index,depth,", OF_TREES, SAVE),
+    (b"tree_index\",\"depth\",", OF_TREES, SAVE),
+    (b",\"tree_index\",\"depth\",", OF_TREES, SAVE),
     (b"{\"Tree\":0,\"Node\":", OF_TREES, SAVE),
     (b"tree_index,node_depth,", OF_TREES, SAVE),
     (b",tree_index,node_depth,", OF_TREES, SAVE),
@@ -120,6 +126,7 @@ pub(super) fn refusal(bytes: &[u8]) -> Option<Error> {
         .or_else(|| is_dump(bytes).then_some((XGBOOST_JSON, DUMP)))
         .or_else(|| found(BEGINNINGS, bytes).filter(|_| !bytes.starts_with(b"tree\r\n")))
         .or_else(|| is_pickle(bytes).then_some(("a Python pickle", PUSH)))
+        .or_else(|| is_core_ml(bytes).then_some(("a Core ML model", SAVE)))
         .or_else(|| is_misplaced(bytes))?;
     Some(unsupported(what, hint).at(Place::Byte(0)))
 }
@@ -168,6 +175,14 @@ fn is_pickle(bytes: &[u8]) -> bool {
             && lines.next().is_some_and(|line| matches!(line.first(), Some(b'p' | b'q' | b'(')))
     };
     matches!(bytes, [0x80, 2..=5, ..]) || is_class()
+}
+
+/// Returns whether the file is a protocol buffer whose first field is a version, and the second a description of
+/// inputs. That of ONNX is a name.
+fn is_core_ml(bytes: &[u8]) -> bool {
+    let [0x08, 1..=32, 0x12, rest @ ..] = bytes else { return false };
+    let length = rest.iter().take(5).take_while(|byte| **byte >= 0x80).count();
+    rest.get(length + 1) == Some(&b'\n')
 }
 
 /// Trees whose nodes have numbers, in JSON around them. A model's file has no such key.

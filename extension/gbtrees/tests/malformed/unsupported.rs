@@ -103,15 +103,25 @@ fn dumps_of_every_shape() {
         }
     }
     refused("text dump", b"booster[0]:\nbias:\n0.5\n");
-    for table in
-        [",Tree,Node,ID,Feature,Split", "Tree,Node,ID,Feature", "tree_index,node_depth,node_index"]
-    {
+    for table in [
+        ",Tree,Node,ID,Feature,Split",
+        "Tree,Node,ID,Feature",
+        "Tree;Node;ID;Feature",
+        "\"Tree\",\"Node\",\"ID\",\"Feature\"",
+        "\"\",\"Tree\",\"Node\",\"ID\",\"Feature\"",
+        "tree_index,node_depth,node_index",
+        "tree_index,depth,split_index",
+        "\"tree_index\",\"depth\",\"split_index\"",
+        "\"\",\"tree_index\",\"depth\",\"split_index\"",
+    ] {
         refused("table", table.as_bytes());
     }
     refused("table", b"[{\"Tree\":0,\"Node\":0,\"ID\":\"0-0\"");
     refused("configuration", b"{\n \"learner\": {\n  \"generic_param\": {\"device\": \"cpu\"");
     refused("Python code", b"###  Model data\nclass catboost_model(object):\n");
     refused("C++ code", b"#include <string>\n#include <vector>\n");
+    refused("Core ML", b"\x08\x01\x12\xa3\x02\n\x11\n\x09feature_0");
+    refused("Core ML", b"\x08\x04\x12\x2c\n\x0d\n\x01a\x1a");
     refused("export_text", b"|--- feature_0 <= -0.06\n");
     refused("Git LFS", b"version https://git-lfs.github.com/spec/v1\n");
     refused("HTML", b"<!DOCTYPE html>\n<html>");
