@@ -18,6 +18,7 @@ pytest.importorskip("pyarrow")
 
 SAVED = Path(__file__).parent / "spark"
 EXPECTED = json.loads((SAVED / "expected.json").read_text())
+TEXTS = json.loads((SAVED / "texts.json").read_text())
 ROWS = [[float(value) for value in row] for row in EXPECTED["rows"]]
 
 
@@ -58,6 +59,47 @@ def test_a_pipeline_of_an_assembler_names_the_columns(
     assert found is not None and found[0] == found[1]
 
 
+def of_texts(connection: psycopg.Connection, call: str, rows: list[list[Any]]) -> list[Any]:
+    table = "unnest(%s::float8[], %s::text[], %s::int[]) WITH ORDINALITY f(a, city, size, i)"
+    values = [list(column) for column in zip(*rows, strict=True)]
+    query = f"SELECT {call} FROM (SELECT i, size, city, a FROM {table}) f ORDER BY i"
+    return [value for (value,) in connection.execute(query, values)]
+
+
+def test_a_pipeline_numbers_texts_and_keeps_others(connection: psycopg.Connection) -> None:
+    pgboost.push(connection, "kept", SAVED / "texts_kept", check=False)
+    found = of_texts(connection, "predict('kept', f)", TEXTS["known"] + TEXTS["others"])
+    expected = np.float32(TEXTS["texts_kept"]["prediction"])
+    np.testing.assert_array_equal(np.float32(found), expected)
+
+
+def test_the_texts_of_classes_come_from_the_stage_after_the_model(
+    connection: psycopg.Connection,
+) -> None:
+    expected, known = TEXTS["texts_known"], TEXTS["known"]
+    pgboost.push(connection, "known", SAVED / "texts_known", check=False)
+    found = of_texts(connection, "predict_array('known', f)", known)
+    np.testing.assert_array_equal(np.float32(found), np.float32(expected["probability"]))
+    assert of_texts(connection, "predict_class('known', f)", known) == expected["prediction"]
+    with pytest.raises(psycopg.errors.InvalidTextRepresentation, match="Rom"):
+        of_texts(connection, "predict('known', f)", [[0.1, "Rom", 1]])
+
+
+def test_the_texts_of_classes_come_from_the_indexer_of_the_label(
+    connection: psycopg.Connection, tmp_path: Path
+) -> None:
+    saved = tmp_path / "model"
+    shutil.copytree(SAVED / "texts_known", saved)
+    [about] = (saved / "metadata").glob("part-*")
+    uids = json.loads(about.read_text())["paramMap"]["stageUids"]
+    about.write_text(about.read_text().replace(f',"{uids[-1]}"', ""))
+    pgboost.push(connection, "known", saved, check=False)
+    [indexer] = saved.glob("stages/0_*/data/part-*")
+    [row] = pytest.importorskip("pyarrow.parquet").read_table(indexer).to_pylist()
+    labels = connection.execute("SELECT model_info('known') -> 'labels'").fetchone()
+    assert labels == (row["labelsArray"][0],)
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -94,8 +136,6 @@ def test_other_stages_are_refused_by_name(tmp_path: Path) -> None:
     saved = tmp_path / "model"
     shutil.copytree(SAVED / "pipeline", saved)
     [about] = saved.glob("stages/0_*/metadata/part-*")
-    about.write_text(about.read_text().replace('VectorAssembler"', 'StringIndexerModel"', 1))
-    with pytest.raises(
-        pgboost.UnsupportedModelError, match=r"StringIndexerModel of Spark 4\.3\.0 comes"
-    ):
+    about.write_text(about.read_text().replace('VectorAssembler"', 'PCAModel"', 1))
+    with pytest.raises(pgboost.UnsupportedModelError, match=r"PCAModel of Spark 4\.3\.0 comes"):
         pgboost.model_bytes(saved)

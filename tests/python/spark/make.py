@@ -6,12 +6,19 @@ It needs pyspark and Java: PYSPARK_PYTHON=python python tests/python/spark/make.
 import json
 import re
 import shutil
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from pyspark.ml import Pipeline, classification, regression
-from pyspark.ml.feature import VectorAssembler, VectorIndexer
+from pyspark.ml.feature import (
+    IndexToString,
+    OneHotEncoder,
+    StringIndexer,
+    VectorAssembler,
+    VectorIndexer,
+)
 from pyspark.ml.linalg import Vectors
 from pyspark.sql import SparkSession
 
@@ -31,6 +38,68 @@ def estimators() -> dict[str, Any]:
         "tree_regressor": regression.DecisionTreeRegressor(labelCol="y", maxDepth=4),
         "tree_classifier": classification.DecisionTreeClassifier(labelCol="three", maxDepth=4),
     }
+
+
+def pipelines() -> dict[str, Pipeline]:
+    """Returns unfitted pipelines of texts: others are kept, or an error."""
+    kept, error = ({"handleInvalid": invalid} for invalid in ("keep", "error"))
+    index = {"inputCols": ["city", "size"], "outputCols": ["city_index", "size_index"]}
+    encode = {"inputCols": ["city_index"], "outputCols": ["city_vector"]}
+    assemble = {"inputCols": ["a", "city_vector", "size_index"], "outputCol": "features"}
+    classes = classification.RandomForestClassifier(labelCol="class", numTrees=5, seed=1)
+    regressor = regression.GBTRegressor(labelCol="y", maxIter=5, maxDepth=4, seed=1)
+    return {
+        "texts_kept": Pipeline(
+            stages=[
+                StringIndexer(**index, **kept),
+                OneHotEncoder(**encode, **kept),
+                VectorAssembler(**assemble, **kept),
+                regressor,
+            ]
+        ),
+        "texts_known": Pipeline(
+            stages=[
+                StringIndexer(inputCol="label", outputCol="class"),
+                StringIndexer(**index, **error),
+                OneHotEncoder(**encode, dropLast=False),
+                VectorAssembler(inputCols=["a", "city_vector"], outputCol="part", **kept),
+                VectorAssembler(inputCols=["part", "size_index"], outputCol="features", **kept),
+                classes,
+                IndexToString(inputCol="prediction", outputCol="text", labels=["Y", "N", "?"]),
+            ]
+        ),
+    }
+
+
+def of_texts(spark: SparkSession, generator: Any) -> dict[str, Any]:
+    """Saves pipelines of texts; returns the rows and what each predicts."""
+    count = 400
+    a = generator.normal(size=count).round(3)
+    city = generator.choice(["Graz", "Linz", "Köln", "Wien"], count, p=[0.4, 0.3, 0.2, 0.1])
+    size = generator.choice(["1", "2", "10"], count)
+    y = 3 * a + 5 * (city == "Graz") - 4 * (city == "Köln") + 2 * (size == "10")
+    label = np.digitize(y, np.quantile(y, [0.4, 0.7])).astype(str)
+    columns = ["a", "city", "size", "y", "label"]
+    rows = zip(*(part.tolist() for part in (a, city, size, y, label)), strict=True)
+    data = spark.createDataFrame(list(rows), columns)
+    known = product((-1.5, -0.2, 0.1, 2.0), ("Graz", "Linz", "Köln", "Wien"), ("1", "2", "10"))
+    others = product((-1.0, 0.4, None), ("Graz", "Rom", None), ("1", "7", None))
+    known, others = ([list(row) for row in rows] for rows in (known, others))
+    found: dict[str, Any] = {"known": known, "others": others}
+    for name, pipeline in pipelines().items():
+        model = pipeline.fit(data)
+        save(model, name)
+        given = known + others if name == "texts_kept" else known
+        query = spark.createDataFrame(
+            [(place, *row) for place, row in enumerate(given)],
+            "place int, a double, city string, size string",
+        )
+        collected = model.transform(query).orderBy("place").collect()
+        found[name] = {"prediction": [row.prediction for row in collected]}
+        if "probability" in collected[0]:
+            found[name]["probability"] = [row.probability.toArray().tolist() for row in collected]
+            found[name]["prediction"] = [row.text for row in collected]
+    return found
 
 
 def save(model: Any, name: str) -> None:
@@ -95,6 +164,7 @@ def main() -> None:
             expected[name]["probability"] = [row.probability.toArray().tolist() for row in found]
     assemblers = [assembler, VectorAssembler(inputCols=["raw"], outputCol="features")]
     save(Pipeline(stages=[*assemblers, estimators()["gbt_regressor"]]).fit(data), "pipeline")
+    (HERE / "texts.json").write_text(json.dumps(of_texts(spark, generator)))
     (HERE / "expected.json").write_text(json.dumps(expected))
     shutil.rmtree(HERE / "spark-warehouse", ignore_errors=True)
 

@@ -6,15 +6,17 @@ the weights of several trees in `treesMetadata`. Spark compares and sums doubles
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import UnsupportedModelError, needed
 from ..model_file import ModelFile
 from .ensemble import Ensemble, Tree
+from .feature import Feature
+from .folding import folded
+from .spark_files import about_stage, kind_of, parameter, refuse_stage, rows_of
+from .spark_stages import Stages
 
 _MODELS = {
     "GBTRegressionModel": "regression",
@@ -24,105 +26,75 @@ _MODELS = {
     "DecisionTreeRegressionModel": "regression",
     "DecisionTreeClassificationModel": "classes",
 }
-_ASSEMBLER = "VectorAssembler"
 # The engine's own limit.
 _MOST_FEATURES = 65_536
 _DAMAGED = "the directory is damaged, or not whole"
+# What turns the number of a class into its text, after the trees.
+_OF_TEXT = "IndexToString"
 
 
 def model_file(path: Path) -> ModelFile:
-    names = None
-    about = _metadata(path)
-    if _kind(about) == "PipelineModel":
-        path, about, names = _last_stage(path, about)
-    if _kind(about) not in _MODELS:
-        _refuse(about, f"is not scored: {', '.join(_MODELS)} are")
+    about, stages, labels = about_stage(path), Stages(), None
+    if kind_of(about) == "PipelineModel":
+        path, about, labels = _model_of(path, about, stages)
+    if kind_of(about) not in _MODELS:
+        refuse_stage(about, f"is not scored: {', '.join(_MODELS)} are")
     width = int(about.get("numFeatures") or 0)
     if not 0 < width <= _MOST_FEATURES:
-        _refuse(about, f"has {width} features, not 1 to {_MOST_FEATURES}")
-    if names and len(names) != width:
-        _refuse(about, "was fitted on vectors that an assembler took whole: push its directory")
-    return ModelFile(_ensemble(path, about).file(_kind(about), width, names), has_labels=True)
-
-
-def _metadata(path: Path) -> dict[str, Any]:
-    """Returns what Spark saved about a stage."""
-    parts = sorted((path / "metadata").glob("part-*"))
-    message = f"{path} has no metadata of a model of Spark MLlib"
-    try:
-        about = json.loads("".join(part.read_text(encoding="utf-8") for part in parts))
-    except ValueError as error:
-        raise UnsupportedModelError(f"{message}: {error}") from error
-    if not isinstance(about, dict):
-        raise UnsupportedModelError(message)
-    return about
-
-
-def _kind(about: dict[str, Any]) -> str:
-    return str(about.get("class", "")).rpartition(".")[2]
-
-
-def _parameter(about: dict[str, Any], name: str) -> Any:
-    values = {**about.get("defaultParamMap", {}), **about.get("paramMap", {})}
-    return values.get(name)
-
-
-def _refuse(about: dict[str, Any], reason: str) -> None:
-    release = about.get("sparkVersion", "an unknown release")
-    raise UnsupportedModelError(f"the {_kind(about)} of Spark {release} {reason}")
-
-
-def _last_stage(path: Path, about: dict[str, Any]) -> tuple[Path, dict[str, Any], list[str] | None]:
-    """Returns a pipeline's model and the columns that assemblers put into its vector."""
-    uids = _parameter(about, "stageUids") or []
-    stages = {stage.name.partition("_")[2]: stage for stage in (path / "stages").iterdir()}
-    if not uids or not {*uids} <= {*stages}:
-        _refuse(about, "has no stages, or does not have them all")
-    vectors: dict[str, list[str]] = {}
-    for uid in uids[:-1]:
-        stage = _metadata(stages[uid])
-        if _kind(stage) != _ASSEMBLER:
-            _refuse(
-                stage,
-                f"comes before the trees: push {stages[uids[-1]]}, and compute its vector in SQL",
+        refuse_stage(about, f"has {width} features, not 1 to {_MOST_FEATURES}")
+    names, features = stages.vector(parameter(about, "featuresCol")) or (None, None)
+    if features is not None and len(features) != width:
+        refuse_stage(
+            about, "was fitted on vectors that an assembler took whole: push its directory"
+        )
+    features = features or [Feature(column) for column in range(width)]
+    found = _ensemble(path, about, features)
+    if labels and found.labels:
+        if len(labels) != len(found.labels):
+            refuse_stage(
+                about, f"has {len(found.labels)} classes, of which {len(labels)} have texts"
             )
-        columns = _parameter(stage, "inputCols")
-        vectors[_parameter(stage, "outputCol")] = [
-            name for column in columns for name in vectors.get(column, [column])
-        ]
-    model = stages[uids[-1]]
-    about = _metadata(model)
-    return model, about, vectors.get(_parameter(about, "featuresCol"))
+        found.labels = labels
+    content = found.file(kind_of(about), len(names) if names else width, names)
+    return ModelFile(content, has_labels=True)
 
 
-def _rows(path: Path) -> list[dict[str, Any]]:
-    pyarrow, parquet = (needed(module, "spark") for module in ("pyarrow", "pyarrow.parquet"))
-    parts = sorted(path.glob("*.parquet"))
-    if not parts:
-        raise UnsupportedModelError(f"{path} has no Parquet files of Spark MLlib")
-    table = pyarrow.concat_tables(parquet.read_table(part) for part in parts)
-    rows: list[dict[str, Any]] = table.to_pylist()
-    return rows
+def _model_of(
+    path: Path, about: dict[str, Any], stages: Stages
+) -> tuple[Path, dict[str, Any], list[str] | None]:
+    """Adds a pipeline's stages before its model; returns the model and the texts of its classes."""
+    uids = parameter(about, "stageUids") or []
+    saved = {stage.name.partition("_")[2]: stage for stage in (path / "stages").iterdir()}
+    if not uids or not {*uids} <= {*saved}:
+        refuse_stage(about, "has no stages, or does not have them all")
+    paths = [saved[uid] for uid in uids]
+    last, texts = about_stage(paths[-1]), None
+    if kind_of(last) == _OF_TEXT and len(paths) > 1:
+        texts = parameter(last, "labels")
+        paths, last = paths[:-1], about_stage(paths[-2])
+    for stage in paths[:-1]:
+        stages.add(stage, paths[-1])
+    return paths[-1], last, texts or stages.texts.get(parameter(last, "labelCol"))
 
 
-def _ensemble(path: Path, about: dict[str, Any]) -> Ensemble:
-    if _parameter(about, "thresholds"):
-        _refuse(about, "has thresholds of classes, which are not scored: save it without")
-    task = _MODELS[_kind(about)]
+def _ensemble(path: Path, about: dict[str, Any], features: list[Feature]) -> Ensemble:
+    if parameter(about, "thresholds"):
+        refuse_stage(about, "has thresholds of classes, which are not scored: save it without")
+    task = _MODELS[kind_of(about)]
     grown: dict[int, list[dict[str, Any]]] = {}
-    for row in _rows(path / "data"):
+    for row in rows_of(path / "data"):
         grown.setdefault(row.get("treeID", 0), []).append(row.get("nodeData", row))
     weights = {0: 1.0}
     if (path / "treesMetadata").is_dir():
         weights = {
-            row[0]: row[-1] for row in (list(of.values()) for of in _rows(path / "treesMetadata"))
+            row[0]: row[-1] for row in (list(of.values()) for of in rows_of(path / "treesMetadata"))
         }
     if {*weights} != {*grown} or len(grown) != int(about.get("numTrees", 1)):
-        _refuse(about, f"does not have the nodes of all trees: {_DAMAGED}")
+        refuse_stage(about, f"does not have the nodes of all trees: {_DAMAGED}")
     categories: dict[int, int] = {}
     classes = int(about.get("numClasses", 2)) if task == "classes" else 0
     if task == "classes" and classes < 2:
-        _refuse(about, "was trained on one class")
+        refuse_stage(about, "was trained on one class")
     trees = []
     for number in sorted(grown):
         nodes = sorted(grown[number], key=lambda node: node["id"])
@@ -132,9 +104,7 @@ def _ensemble(path: Path, about: dict[str, Any]) -> Ensemble:
     for tree in trees:
         tree.output = 0 if outputs == 1 else None
     found = Ensemble(trees, str(about.get("sparkVersion")), outputs, value_type="float64")
-    found.categories = {feature: list(range(count)) for feature, count in categories.items()}
-    found.unknown = {*categories}
-    if "GBT" not in _kind(about):
+    if "GBT" not in kind_of(about):
         found.others["divisor"] = float(len(trees))
     if task == "boosted classes":
         found.task, found.link, found.others["slope"] = "binary", "logistic", 2.0
@@ -142,12 +112,21 @@ def _ensemble(path: Path, about: dict[str, Any]) -> Ensemble:
         found.task = "binary" if outputs == 1 else "multiclass"
     if found.task != "regression":
         found.labels = [str(label) for label in range(max(classes, 2))]
-    return found
+    found.categories = {feature: list(range(count)) for feature, count in categories.items()}
+    return folded(found, [_with_others(one, categories.get(n)) for n, one in enumerate(features)])
+
+
+def _with_others(feature: Feature, count: int | None) -> Feature:
+    """Returns the indices of a column of the table, of which others are no error to Spark."""
+    if count is None or not feature.is_raw:
+        return feature
+    numbers = np.arange(count, dtype=np.float64)
+    return Feature(feature.column, None, (), (), [*range(count)], numbers, np.nan, np.nan)
 
 
 def _check(about: dict[str, Any], nodes: list[dict[str, Any]], classes: int) -> None:
     """Refuses nodes that are not a whole tree over the features and classes."""
-    width, most = int(about["numFeatures"]), int(_parameter(about, "maxBins"))
+    width, most = int(about["numFeatures"]), int(parameter(about, "maxBins"))
     counts = [classes] * len(nodes) if classes else [len(node["impurityStats"]) for node in nodes]
     is_whole = [node["id"] for node in nodes] == list(range(len(nodes))) and all(
         len(node["impurityStats"]) == count > 0 for node, count in zip(nodes, counts, strict=True)
@@ -162,7 +141,7 @@ def _check(about: dict[str, Any], nodes: list[dict[str, Any]], classes: int) -> 
         is_number = count < 0 and len(codes) == 1
         is_whole &= split["featureIndex"] in range(width) and (is_set or is_number)
     if not is_whole:
-        _refuse(about, f"has nodes that are no tree: {_DAMAGED}")
+        refuse_stage(about, f"has nodes that are no tree: {_DAMAGED}")
 
 
 def _tree(
@@ -185,9 +164,8 @@ def _tree(
             threshold[place] = codes[0]
             continue
         # Spark looks a value up in the smaller side: others, and NaN, go to the other one.
-        others_left = len(codes) > count // 2
-        sets[int(place)] = [int(code) for code in codes] + [count] * others_left
-        missing[place] = others_left
+        sets[int(place)] = [int(code) for code in codes]
+        missing[place] = len(codes) > count // 2
         categories[split["featureIndex"]] = count
     return Tree(
         left,

@@ -1,0 +1,107 @@
+"""Converts the stages of a pipeline of Spark MLlib to functions of one column each, as steps of scikit-learn.
+
+`StringIndexer` numbers texts, `OneHotEncoder` makes a feature of each number, and `VectorAssembler` puts
+columns and vectors into one vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..model_file import typed
+from .feature import Feature
+from .spark_files import about_stage, columns, kind_of, parameter, refuse_stage, rows_of
+
+
+class Stages:
+    """The columns that stages have made, as the features of their vectors, over those of the table."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+        self._made: dict[str, list[Feature]] = {}
+        # The texts of the columns that indexers have made.
+        self.texts: dict[str, list[str]] = {}
+
+    def add(self, path: Path, model: Path) -> None:
+        about = about_stage(path)
+        if kind_of(about) not in _STAGES:
+            refuse_stage(
+                about, f"comes before the trees: push {model}, and compute its vector in SQL"
+            )
+        _STAGES[kind_of(about)](self, about, path)
+
+    def vector(self, name: str) -> tuple[list[str], list[Feature]] | None:
+        """Returns the columns of the table that a vector is made of, and its features."""
+        if name not in self._made:
+            return None
+        features = self._made[name]
+        read = sorted({feature.column for feature in features})
+        renumbered = [replace(one, column=read.index(one.column)) for one in features]
+        return [self._names[column] for column in read], renumbered
+
+    def _features(self, name: str) -> list[Feature]:
+        """Returns the features of a column; one that no stage has made is a number of the table."""
+        if name not in self._made:
+            self._made[name] = [Feature(len(self._names))]
+            self._names.append(name)
+        return self._made[name]
+
+    def assemble(self, about: dict[str, Any], _: Path) -> None:
+        (made,) = columns(about, "output")
+        parts = [self._features(name) for name in columns(about, "input")]
+        self._made[made] = [feature for part in parts for feature in part]
+
+    def index(self, about: dict[str, Any], path: Path) -> None:
+        """Numbers texts in their order; with `keep`, others and NULL have the next number."""
+        (row,) = rows_of(path / "data")
+        keeps = parameter(about, "handleInvalid") == "keep"
+        triples = zip(
+            columns(about, "input"), columns(about, "output"), row["labelsArray"], strict=True
+        )
+        for name, made, texts in triples:
+            (feature,) = self._features(name)
+            if not feature.is_raw:
+                refuse_stage(about, "indexes what another stage has computed")
+            values, other = [*typed(texts).values()], float(len(texts)) if keeps else None
+            self._made[made] = [_numbered(feature.column, values, other)]
+            self.texts[made] = texts
+
+    def encode(self, about: dict[str, Any], path: Path) -> None:
+        (row,) = rows_of(path / "data")
+        keeps = parameter(about, "handleInvalid") == "keep"
+        triples = zip(
+            columns(about, "input"), columns(about, "output"), row["categorySizes"], strict=True
+        )
+        for name, made, size in triples:
+            (feature,) = self._features(name)
+            if feature.is_raw:
+                feature = _numbered(feature.column, [*range(size)], float(size) if keeps else None)
+            width = size + keeps - bool(parameter(about, "dropLast"))
+            self._made[made] = [
+                feature.then(partial(_is_category, place, size)) for place in range(width)
+            ]
+
+
+def _numbered(column: int, values: list[Any], other: float | None) -> Feature:
+    numbers = np.arange(len(values), dtype=np.float64)
+    missing = np.nan if other is None else other
+    return Feature(column, None, (), (), values, numbers, missing, other)
+
+
+def _is_category(place: int, size: int, numbers: Any) -> Any:
+    """Returns 1 for numbers of a category; the one after the last has all others."""
+    is_known = (numbers >= 0) & (numbers < size)
+    return np.where(is_known, numbers == place, place == size) * 1.0
+
+
+_STAGES: dict[str, Callable[[Stages, dict[str, Any], Path], None]] = {
+    "VectorAssembler": Stages.assemble,
+    "StringIndexerModel": Stages.index,
+    "OneHotEncoderModel": Stages.encode,
+}
