@@ -43,6 +43,8 @@ class ModelFile:
     rounds: int | None = None
     inputs: Callable[[], Inputs] | None = None
     tolerance: Tolerance = EXACT
+    # The file for rows whose numbers are all of `float32`, in which the model's steps compute.
+    of_singles: Callable[[], ModelFile] | None = None
 
     def sent_labels(self) -> Sequence[str] | None:
         return None if self.has_labels else self.labels

@@ -28,7 +28,7 @@ from .libraries import model_file
 from .model_file import ModelFile, label_text, with_label_type
 from .rows import source_of
 from .tables import Table
-from .verification import compare
+from .verification import compare, for_rows
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,8 @@ def push(  # noqa: PLR0913 (all but three are options)
     with connected(connection) as database:
         extension = Extension(database)
         known = _of_check(extension, file, check)
+        if known.get("real_input") == "float32" and real_input in (None, "float32"):
+            file = for_rows(file, framed(check))
         given = {
             "labels": [label_text(label) for label in labels]
             if labels is not None
@@ -272,8 +274,7 @@ def deploy(
     One that means something else than the one before is refused without `allow_change`. The view
     `pgboost_deployments` shows the comment.
     """
-    allow = allow_change or None
-    _change(connection, "deploy_model", model=model, allow_change=allow, comment=comment)
+    _change("deploy_model", locals())
 
 
 @translated()
@@ -281,9 +282,7 @@ def rollback(
     connection: Connection, model: str, *, allow_change: bool = False, comment: str | None = None
 ) -> int:
     """Deploys the version that was deployed before the present one, and returns its number."""
-    given = {"model": model, "allow_change": allow_change or None, "comment": comment}
-    with connected(connection) as database:
-        return int(Extension(database).call("rollback_model", given))
+    return int(_change("rollback_model", locals()))
 
 
 @translated()
@@ -294,28 +293,31 @@ def set_alias(
 
     One that means something else than the alias did is refused without `allow_change`.
     """
-    allow = allow_change or None
-    _change(connection, "set_alias", model=model, alias=alias, allow_change=allow)
+    _change("set_alias", locals())
 
 
 @translated()
 def drop_alias(connection: Connection, model: str) -> None:
     """Drops an alias, given as `m@alias`."""
-    _change(connection, "drop_alias", model=model)
+    _change("drop_alias", locals())
 
 
 @translated()
 def drop(connection: Connection, model: str) -> None:
     """Drops a version, or all versions of a model that is given by its name alone."""
-    _change(connection, "drop_model", model=model)
+    _change("drop_model", locals())
 
 
 @translated()
 def rename(connection: Connection, model: str, new_name: str) -> None:
     """Renames a model."""
-    _change(connection, "rename_model", model=model, new_name=new_name)
+    _change("rename_model", locals())
 
 
-def _change(connection: Connection, function: str, **arguments: Any) -> None:
-    with connected(connection) as database:
-        Extension(database).call(function, arguments)
+def _change(function: str, given: dict[str, Any]) -> Any:
+    """Calls a function with the arguments of the caller; False is what an earlier release does."""
+    arguments = {
+        name: one for name, one in given.items() if name != "connection" and one is not False
+    }
+    with connected(given["connection"]) as database:
+        return Extension(database).call(function, arguments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +11,10 @@ from .comparison import Predictions, Verification, compared
 from .connecting import Connection, connected
 from .errors import InvalidDataError, UnsupportedModelError, translated
 from .extension import Extension, require_name
-from .frames import framed
+from .frames import are_singles, framed
 from .libraries import model_file
 from .model_file import ModelFile
-from .rows import of_features, predicted
+from .rows import of_version, predicted
 from .tables import Table, as_fitted
 
 
@@ -57,17 +58,27 @@ def compare(
             frame, found = Table(extension.database, rows).predicted(extension, functions, info)
     else:
         frame = framed(rows)
-        sent = of_features(frame, info["feature_names"], by_position=True)
+        sent = of_version(extension, info, frame, by_position=True)
         found = {"": predicted(extension, functions, info["reference"], sent)}
     # Not every library takes frames of Polars and Arrow, which are converted, as rows of a table are.
     if file.inputs and frame is not rows and hasattr(frame, "columns"):
         frame = as_fitted(frame, file.inputs(), info)
+    if info.get("real_input") == "float32":
+        file = for_rows(file, frame)
     if not any(found.values()):
         raise InvalidDataError("there are no rows to compare")
     theirs = in_python(file, info["labels"], frame)
     ours = {form: Predictions.of(rows, len(functions)) for form, rows in found.items()}
     by_form = [replace(compared(ours[form], theirs, file.tolerance), form=form) for form in ours]
     return max(by_form, key=lambda one: (one.beyond, one.differing))
+
+
+def for_rows(file: ModelFile, frame: Any) -> ModelFile:
+    """Returns the file for rows of `float32` alone, if they are such and the model has one."""
+    if file.of_singles is not None and are_singles(frame):
+        with suppress(UnsupportedModelError):
+            return file.of_singles()
+    return file
 
 
 def in_python(file: ModelFile, stored: list[str] | None, frame: Any) -> Predictions:

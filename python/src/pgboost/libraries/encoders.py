@@ -18,7 +18,8 @@ def after_encoder(step: Any, features: list[Feature]) -> list[Feature]:
     categories = [category_values(values, step) for values in step.categories_]
     encoded = step.transform(_rows_of_categories(step))
     sparse = hasattr(encoded, "todense")
-    encoded = np.asarray(encoded.todense() if sparse else encoded, np.float64)
+    encoded = np.asarray(encoded.todense() if sparse else encoded)
+    encoded, single = encoded.astype(np.float64), encoded.dtype == np.float32
     widths = _output_widths(step)
     found, start = [], 0
     for index, (feature, values) in enumerate(zip(features, categories, strict=True)):
@@ -36,7 +37,7 @@ def after_encoder(step: Any, features: list[Feature]) -> list[Feature]:
             elif feature.fill is not None and feature.fill in values:
                 missing = float(numbers[values.index(feature.fill)])
             table = Feature(feature.column, None, (), (), values, numbers, missing, unknown)
-            found.append(replace(table, sparse=sparse))
+            found.append(replace(table, sparse=sparse, single=single))
         start += widths[index]
     return found
 

@@ -24,8 +24,8 @@ class Feature:
     `fill` replaces a missing value of the column itself. A number goes through `functions`. A category has
     a number in `table`, by its code; missing and unknown values have `missing`, which may be NaN, and
     `unknown`, without which they are an error. `refusal` is the reason why trees may not use the feature.
-    `sparse` marks a column of a sparse matrix, which has no zeros. All features share `encoded`: by column,
-    the categories of encoders.
+    `sparse` marks a column of a sparse matrix, which has no zeros, `single` one of `float32`. All features
+    share `encoded`: by column, the categories of encoders.
     """
 
     column: int
@@ -38,6 +38,7 @@ class Feature:
     unknown: float | None = None
     refusal: str | None = None
     sparse: bool = False
+    single: bool = False
     encoded: dict[int, list[Any]] = field(default_factory=dict, compare=False)
 
     @property

@@ -25,14 +25,20 @@ _BELOW_ZERO = float(np.nextafter(0.0, -1.0))
 
 def model_file(model: Any, rounds: int | None = None) -> ModelFile:
     """Returns the file of a fitted Pipeline; with names, a column that its steps drop is no feature."""
-    ensemble, (_, last) = ensemble_of(model), _parts(model)
-    given = functions(model, model), type(last).__name__, {"steps": shown(model)}
-    return described(ensemble, model, *given)
+    return replace(_file(model, single=False), of_singles=lambda: _file(model, single=True))
 
 
-def ensemble_of(model: Any) -> Ensemble:
+def _file(model: Any, single: bool) -> ModelFile:
+    ensemble, (_, last) = ensemble_of(model, single), _parts(model)
+    ensemble.others["attributes"] = {"steps": shown(model)}
+    return described(ensemble, model, functions(model, model), type(last).__name__, single)
+
+
+def ensemble_of(model: Any, single: bool = False) -> Ensemble:
+    """Returns the trees over the columns of the table, whose numbers may all be of `float32`."""
     encoded: dict[int, list[Any]] = {}
-    features = [Feature(column, encoded=encoded) for column in range(width(model))]
+    columns = range(width(model))
+    features = [Feature(column, encoded=encoded, single=single) for column in columns]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         steps, last = _parts(model)

@@ -6,10 +6,13 @@ A step that is not known is refused by name; a feature of several columns, once 
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from ..errors import refuse
 from .encoders import after_encoder
@@ -25,16 +28,9 @@ _TURNS: dict[str, tuple[float, ...]] = {
     **dict.fromkeys(("square", "abs", "absolute", "fabs"), (0.0,)),
     "log1p": (float(np.nextafter(-1.0, -2.0)),),
 }
-# By class, the operations with the parameters that enable them and the attributes that they use.
-_SCALERS = {
-    "StandardScaler": (("with_mean", "mean_", np.subtract), ("with_std", "scale_", np.divide)),
-    "MinMaxScaler": (("", "scale_", np.multiply), ("", "min_", np.add)),
-    "MaxAbsScaler": (("", "scale_", np.divide),),
-    "RobustScaler": (
-        ("with_centering", "center_", np.subtract),
-        ("with_scaling", "scale_", np.divide),
-    ),
-}
+_SCALERS = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler")
+# Steps that compute columns of `float32` otherwise than doubles.
+_OF_DOUBLES = ("MissingIndicator", "FunctionTransformer", "KBinsDiscretizer", "PolynomialFeatures")
 
 
 def after(step: Any, features: list[Feature]) -> list[Feature]:
@@ -49,6 +45,9 @@ def after(step: Any, features: list[Feature]) -> list[Feature]:
     name = known(step)
     if name not in _AFTER:
         refuse(step, "is not scored as a step before others")
+    computes = name in _OF_DOUBLES and getattr(step, "func", step) is not None
+    if computes and any(one.single and one.table is None for one in features):
+        refuse(step, "is scored for columns of float64 alone")
     return _AFTER[name](step, features)
 
 
@@ -96,27 +95,40 @@ def _after_part(step: Any, name: str, part: Any, features: list[Feature]) -> lis
         return []
     found = after(part, features)
     weight = (step.transformer_weights or {}).get(name)
+    if weight is not None and any(feature.single for feature in found):
+        refuse(step, "has transformer_weights, which are scored for columns of float64 alone")
     return found if weight is None else [feature.then(lambda x: x * weight) for feature in found]
 
 
 def _after_scaler(step: Any, features: list[Feature]) -> list[Feature]:
-    for asks, attribute, operation in _SCALERS[type(step).__name__]:
-        numbers = getattr(step, attribute, None)
-        if numbers is None or not getattr(step, asks, True):
-            continue
-        if operation is np.divide and any(feature.sparse for feature in features):
-            features = _each(features, np.multiply, 1.0 / np.asarray(numbers))
-        else:
-            features = _each(features, operation, numbers)
-    if getattr(step, "clip", False):
-        low, high = getattr(step, "feature_range", (-1.0, 1.0))
-        features = [feature.then(lambda x: np.clip(x, low, high)) for feature in features]
-    return features
+    """Applies the scaler itself to each column, in the type of their matrix."""
+    single, sparse = all(one.single for one in features), any(one.sparse for one in features)
+    kind = np.float32 if single else np.float64
+    found = []
+    for place, feature in enumerate(features):
+        scaler = _of_column(step, place)
+        function = partial(_scaled, scaler, kind, csr_matrix if sparse else np.asarray)
+        found.append(replace(feature.then(function), single=single))
+    return found
 
 
-def _each(features: list[Feature], operation: Function, numbers: Any) -> list[Feature]:
-    pairs = zip(features, numbers, strict=True)
-    return [feature.then(lambda x, n=number: operation(x, n)) for feature, number in pairs]
+def _of_column(step: Any, place: int) -> Any:
+    """Returns a copy of a fitted step that has one of its columns."""
+    found, width = copy(step), step.n_features_in_
+    of_columns = {k: v for k, v in vars(step).items() if getattr(v, "shape", None) == (width,)}
+    vars(found).update({key: values[place : place + 1] for key, values in of_columns.items()})
+    vars(found).pop("feature_names_in_", None)
+    found.n_features_in_ = 1
+    return found
+
+
+def _scaled(scaler: Any, kind: Any, form: Callable[[Any], Any], values: Any) -> Any:
+    """Scales a column of numbers; scikit-learn refuses those that are not finite."""
+    largest = float(np.finfo(kind).max)
+    column = np.clip(values, -largest, largest).astype(kind).reshape(-1, 1)
+    scaled = scaler.transform(form(column))
+    scaled = scaled.toarray() if hasattr(scaled, "toarray") else np.asarray(scaled)
+    return scaled.astype(np.float64).reshape(np.shape(values))
 
 
 def _after_imputer(step: Any, features: list[Feature]) -> list[Feature]:
@@ -124,7 +136,7 @@ def _after_imputer(step: Any, features: list[Feature]) -> list[Feature]:
     features = [_without_missing(step, feature) for feature in features]
     found = []
     for feature, fill in zip(features, step.statistics_, strict=True):
-        kept = fill
+        kept = np.float32(fill) if feature.single and not isinstance(fill, str) else fill
         if is_missing(fill):
             if not step.keep_empty_features:
                 continue
