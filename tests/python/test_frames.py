@@ -309,3 +309,54 @@ def test_singles_are_sent_as_the_numbers_that_they_are(connection: psycopg.Conne
     model = HistGradientBoostingRegressor(max_iter=20).fit(frame, models.target(frame))
     pgboost.push(connection, "singles", model)
     assert pgboost.verify(connection, "singles", model, frame).differing == 0
+
+
+WIDE = pd.DataFrame(
+    np.random.default_rng(9).normal(size=(ROWS, 120)), columns=[f"c{n}" for n in range(120)]
+)
+OF_NUMBERS: dict[str, Callable[[], Any]] = {
+    "XGBoost": lambda: xgboost.XGBRegressor(n_estimators=4, enable_categorical=True),
+    "LightGBM": lambda: lightgbm.LGBMRegressor(
+        n_estimators=4, min_child_samples=2, min_data_per_group=2, verbose=-1
+    ),
+    "HistGradientBoosting": lambda: HistGradientBoostingRegressor(
+        categorical_features="from_dtype", max_iter=4, min_samples_leaf=2
+    ),
+    "OrdinalEncoder": lambda: make_pipeline(
+        make_column_transformer((OrdinalEncoder(), ["k"]), remainder="passthrough"),
+        RandomForestRegressor(4, random_state=1),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_categories_that_are_numbers_among_many_columns(
+    connection: psycopg.Connection, name: str
+) -> None:
+    """They are codes in an array, so the rows are sent as objects."""
+    codes = np.arange(ROWS) % 3
+    rows = WIDE.assign(k=pd.Categorical.from_codes(codes, pd.Index([5, 9, 2**53 + 1])))
+    model = OF_NUMBERS[name]().fit(rows, codes * 3 + WIDE.c0)
+    pgboost.push(connection, "numbers", model)
+    assert pgboost.verify(connection, "numbers", model, rows).differing == 0
+
+
+def test_categories_among_many_columns_without_names(connection: psycopg.Connection) -> None:
+    rows = WIDE.to_numpy().copy()
+    rows[:, 0] = np.resize([10, 20, 30], ROWS)
+    options = {"categorical_features": [0], "max_iter": 4, "min_samples_leaf": 2}
+    model = HistGradientBoostingRegressor(**options).fit(rows, rows[:, 0] + rows[:, 1])
+    with pytest.raises(pgboost.UnsupportedModelError, match="push it with feature_names"):
+        pgboost.push(connection, "nameless", model)
+    pgboost.push(connection, "nameless", model, feature_names=list(WIDE))
+    assert pgboost.verify(connection, "nameless", model, rows).differing == 0
+
+
+def test_large_unsigned_integers_are_sent_as_integers(connection: psycopg.Connection) -> None:
+    """Rounding such a number to double precision first would round it otherwise to real."""
+    half = 2**54 + 2**30
+    rows = pd.DataFrame({"n": np.resize([half - 1, half + 1], ROWS).astype(np.uint64)})
+    model = xgboost.XGBRegressor(n_estimators=2).fit(rows, rows.n > half)
+    pgboost.push(connection, "large", model)
+    assert pgboost.verify(connection, "large", model, rows).differing == 0
+    assert len(set(pgboost.predict(connection, "large", rows))) == 2

@@ -11,7 +11,6 @@
 
 from . import plots
 from .comparison import Difference, Verification
-from .effects import partial_dependence, permutation_importance
 from .errors import (
     ArgumentError,
     DatabaseError,
@@ -26,7 +25,14 @@ from .errors import (
     PredictionsDifferError,
     UnsupportedModelError,
 )
-from .evaluation import compare, drift, evaluate, set_baseline
+from .evaluation import (
+    compare,
+    drift,
+    evaluate,
+    partial_dependence,
+    permutation_importance,
+    set_baseline,
+)
 from .prediction import explain, predict, predict_class, predict_proba
 from .registry import (
     Version,

@@ -1,7 +1,7 @@
-"""Evaluates models, and compares data with the data that they were trained on.
+"""Evaluates models, shows the effects of features, and compares data with those that models were trained on.
 
 `source` is a table, a view or one query, as in SQL, or a pandas `DataFrame`, which is in a temporary table
-meanwhile.
+meanwhile. The other arguments are those of SQL's functions.
 """
 
 from __future__ import annotations
@@ -34,9 +34,7 @@ def evaluate(  # noqa: PLR0913 (SQL's arguments)
 
     `target`, `weight`, `slice_by` and `qid` are columns of the source.
     """
-    columns = {"target": target, "weight": weight, "slice_by": slice_by, "qid": qid}
-    given = {"model": model, **columns, "quantile_alpha": list_of(quantile_alpha)}
-    return table_of(connection, "evaluate_model", source, given)
+    return _table("evaluate_model", locals())
 
 
 @translated(InvalidDataError)
@@ -51,20 +49,13 @@ def compare(  # noqa: PLR0913 (SQL's arguments)
     quantile_alpha: Sequence[float] | None = None,
 ) -> pandas.DataFrame:
     """Compares two models on the same rows, as SQL's `compare_models` does: losses and a verdict."""
-    models = {"baseline": baseline, "candidate": candidate}
-    given = {
-        **models,
-        "target": target,
-        "weight": weight,
-        "quantile_alpha": list_of(quantile_alpha),
-    }
-    return table_of(connection, "compare_models", source, given)
+    return _table("compare_models", locals())
 
 
 @translated(InvalidDataError)
 def drift(connection: Connection, model: str, source: Any) -> pandas.DataFrame:
     """Returns the drift of each feature from the model's baseline, as SQL's `feature_drift` does."""
-    return table_of(connection, "feature_drift", source, {"model": model})
+    return _table("feature_drift", locals())
 
 
 @translated(InvalidDataError)
@@ -74,14 +65,63 @@ def set_baseline(connection: Connection, model: str, source: Any) -> None:
         Extension(database).call("set_baseline", {"model": model, "source": rows})
 
 
-def table_of(
-    connection: Connection, function: str, source: Any, given: dict[str, Any]
+@translated(InvalidDataError)
+def partial_dependence(  # noqa: PLR0913 (SQL's arguments)
+    connection: Connection,
+    model: str,
+    source: Any,
+    feature: str,
+    second_feature: str | None = None,
+    *,
+    points: int | None = None,
+    percentiles: Sequence[float] | None = None,
+    weight: str | None = None,
 ) -> pandas.DataFrame:
-    """Calls a function of a source that returns a table."""
+    """Returns the mean prediction for each value of a feature, or of two, as SQL's function does.
+
+    The columns are output, the features, and average. A missing value is None. Numbers are floats.
+    """
+    found = _table("partial_dependence", locals())
+    names = [name for name in (feature, second_feature) if name is not None]
+    columns = dict(zip(["value", "second_value"], names, strict=False))
+    found = found.rename(columns=columns)[["output", *names, "average"]]
+    for name in names:
+        found[name] = _numbers(found[name])
+    return found
+
+
+@translated(InvalidDataError)
+def permutation_importance(  # noqa: PLR0913 (SQL's arguments)
+    connection: Connection,
+    model: str,
+    source: Any,
+    target: str,
+    metric: str | None = None,
+    *,
+    repeats: int | None = None,
+    weight: str | None = None,
+    qid: str | None = None,
+    quantile_alpha: Sequence[float] | None = None,
+    seed: int | None = None,
+) -> pandas.DataFrame:
+    """Returns how much worse a metric is when a feature is shuffled, as SQL's function does.
+
+    The columns are feature, importance and stddev.
+    """
+    return _table("permutation_importance", locals())
+
+
+def _table(function: str, given: dict[str, Any]) -> pandas.DataFrame:
+    """Calls a function of a source that returns a table, with the arguments of the caller."""
+    connection, source = given["connection"], given["source"]
     with connected(connection) as database, source_of(database, source) as rows:
-        return Extension(database).table(function, {**given, "source": rows})
+        arguments = {name: value for name, value in given.items() if name != "connection"}
+        return Extension(database).table(function, {**arguments, "source": rows})
 
 
-def list_of(numbers: Sequence[float] | None) -> list[float] | None:
-    """Converts numbers to one type, since psycopg 3 sends no list of two."""
-    return None if numbers is None else [float(number) for number in numbers]
+def _numbers(values: pandas.Series) -> pandas.Series:
+    """Converts texts to floats if all are numbers."""
+    try:
+        return values.astype(float)
+    except ValueError:
+        return values

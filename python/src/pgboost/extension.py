@@ -41,6 +41,10 @@ _TAKES = """
 """
 
 
+# Arguments that are lists of numbers, of one type since psycopg 3 sends no list of two.
+_LISTS = ("quantile_alpha", "percentiles")
+
+
 class Extension:
     """An extension in a database."""
 
@@ -106,7 +110,7 @@ def _argument(name: str, value: Any) -> Any:
     words, kind, _ = _TYPES.get(name, ("", object, ""))
     if not isinstance(value, kind):
         raise ArgumentError(f"{name} must be {words}, not a {type(value).__qualname__}")
-    plain = _plain(value)
+    plain = [float(number) for number in value] if name in _LISTS else _plain(value)
     return json.dumps(plain) if isinstance(plain, dict) else plain
 
 

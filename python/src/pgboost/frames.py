@@ -84,7 +84,16 @@ def columns_of(frame: Any) -> list[tuple[str, Any]]:
 def has_singles(frame: Any) -> bool:
     """Returns whether a column has `float32`, as a table's `real` does."""
     types = [one.dtype for _, one in columns_of(framed(frame))]
+    # A sparse column has its type in `subtype`.
+    types = [getattr(one, "subtype", one) for one in types]
     return any(getattr(one, "kind", "O") == "f" and one.itemsize <= 4 for one in types)
+
+
+def are_singles(frame: Any) -> bool:
+    """Returns whether all numbers of a frame are of NumPy's `float32`."""
+    types = [one.dtype for _, one in columns_of(frame)]
+    numbers = [one for one in types if getattr(one, "kind", "O") in "biuf"]
+    return bool(numbers) and all(getattr(one, "str", "") == "<f4" for one in numbers)
 
 
 def type_of(name: str, column: Any) -> str | None:
@@ -101,7 +110,9 @@ def type_of(name: str, column: Any) -> str | None:
             getattr(dtype, "pyarrow_dtype", None), "tz", None
         )
         return "timestamptz" if zone else "timestamp"
-    if kind != "O":
+    if kind == "u" and column.max() < 2**63:
+        found = {"bigint"}
+    elif kind != "O":
         found = {_BY_KIND.get(kind)}
     else:
         values = column[~pandas.isna(column)]
@@ -167,7 +178,8 @@ def objects_of(columns: list[tuple[str, Any]], kinds: list[str | None]) -> list[
 
     cells = []
     for (_, column), kind in zip(columns, kinds, strict=True):
-        values = column.astype(object) if kind in (None, "text") else pandas.Series(numbers(column))
+        is_exact = kind in (None, "text", "bigint")
+        values = column.astype(object) if is_exact else pandas.Series(numbers(column))
         cells.append(values.astype(object).where(~pandas.isna(values), None))
     names = [name for name, _ in columns]
     rows = (dict(zip(names, row, strict=True)) for row in zip(*cells, strict=True))

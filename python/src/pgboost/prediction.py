@@ -8,7 +8,7 @@ from .connecting import Connection, connected
 from .errors import InvalidDataError, needed, translated
 from .extension import Extension
 from .model_file import values_of
-from .rows import Rows, of_features, predicted
+from .rows import Rows, of_version, predicted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -96,6 +96,6 @@ def _found(
     with connected(connection) as database:
         extension = Extension(database)
         info = extension.info(model)
-        rows = of_features(frame, info["feature_names"], by_position=False)
+        rows = of_version(extension, info, frame)
         found = predicted(extension, [function], info["reference"], rows)
         return info, rows, [value for (value,) in found]

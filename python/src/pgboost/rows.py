@@ -5,7 +5,7 @@ Missing values are NULL. Predictions create nothing, so a standby can make them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,11 +24,14 @@ _TABLE = sql.Identifier("pg_temp", "pgboost_rows")
 _ROW = sql.Identifier("row")
 
 
+_CATEGORICAL = "SELECT bool_or(type = 'categorical') FROM {}(%s)"
+
+
 class Rows:
     """The rows of a frame that `framed` returns.
 
     More columns than a function has arguments are sent as an array of numbers, or as an object if some are
-    text.
+    text or categories, which are codes in an array.
     """
 
     def __init__(self, frame: Any) -> None:
@@ -100,6 +103,30 @@ def of_features(frame: Any, features: Sequence[str] | None, by_position: bool) -
     elif absent and not by_position and any(isinstance(name, str) for name in names.values()):
         raise without_feature("frame", absent[0], names)
     return Rows(frame)
+
+
+def of_version(
+    extension: Extension, info: Mapping[str, Any], frame: Any, by_position: bool = False
+) -> Rows:
+    """Returns the columns that are the features of a version with this metadata."""
+    import pandas
+
+    rows, features = of_features(frame, info["feature_names"], by_position), info["feature_names"]
+    if rows.form == "double precision[]":
+        query = sql.SQL(_CATEGORICAL).format(extension.name("model_features"))
+        ((has_categories,),) = extension.rows(query, [info["reference"]])
+        if has_categories and features:
+            rows.form = "jsonb"
+        elif has_categories and info["format"].startswith("tree ensemble"):
+            raise InvalidDataError(
+                f"the model has categories among {len(rows.types)} features without names: push it with"
+                " feature_names"
+            )
+    if rows.form == "jsonb" and features and len(features) == len(rows.types):
+        # The members of an object have the names of the features.
+        columns = [column for _, column in columns_of(rows.frame)]
+        rows.frame = pandas.DataFrame(dict(zip(features, columns, strict=True)))
+    return rows
 
 
 def without_feature(rows: str, feature: str, names: Iterable[str]) -> InvalidDataError:

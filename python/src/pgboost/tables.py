@@ -112,6 +112,8 @@ def as_fitted(frame: Any, inputs: Inputs, info: Mapping[str, Any]) -> Any:
     """Converts rows of a table or of texts to the types and names that the model was fitted on."""
     import pandas
 
+    # Each column gets the places of the rows as its index.
+    frame = frame.reset_index(drop=True)
     features = list(info["feature_names"] or frame.columns)
     fitted = list(inputs.names or features)
     if info["feature_names"] and len(fitted) != len(features):

@@ -139,53 +139,39 @@ def _arrays(tree: Any, columns: Any, values: Any, output: int | None = None) -> 
 
 
 def _probabilities(tree: Any) -> Any:
-    """Returns the classes' shares of each node, as in `DecisionTreeClassifier.predict_proba`."""
-    shares = tree.tree_.value[:, 0, :]
+    """Returns each node's shares of the classes by output, as in `DecisionTreeClassifier.predict_proba`."""
+    shares = tree.tree_.value
     if _HOLDS_SHARES:
         return shares
-    total = shares.sum(axis=1)[:, np.newaxis]
+    total = shares.sum(axis=2, keepdims=True)
     return shares / np.where(total == 0.0, 1.0, total)
 
 
 def _averaged(model: Any) -> Ensemble:
     members = _trees(model)
-    if _has_labels(model):
-        return _averaged_labels(model, members)
-    if not is_classifier(model):
-        outputs = members[0][0].n_outputs_
-        trees = [
-            _arrays(tree.tree_, columns, tree.tree_.value[:, :, 0]) for tree, columns in members
-        ]
-        for tree in trees:
-            tree.output = 0 if outputs == 1 else None
-        return Ensemble(trees, _VERSION, outputs, others={"divisor": float(len(trees))})
-    classes = len(model.classes_)
-    trees = []
-    for tree, columns in members:
-        found = _probabilities(tree)
-        if found.shape[1] != classes:
-            # A tree of a bagging that has not seen every class.
-            every = np.zeros((len(found), classes))
-            every[:, np.asarray(tree.classes_, int)] = found
-            found = every
-        values, output = (found[:, 1:], 0) if classes == 2 else (found, None)
-        trees.append(_arrays(tree.tree_, columns, values, output))
-    task, outputs = ("binary", 1) if classes == 2 else ("multiclass", classes)
+    trees = [_arrays(tree.tree_, columns, _node_values(model, tree)) for tree, columns in members]
+    outputs, task = trees[0].values.shape[1], "regression"
+    for tree in trees:
+        tree.output = 0 if outputs == 1 else None
+    if is_classifier(model) and not _has_labels(model):
+        task = "binary" if outputs == 1 else "multiclass"
     return Ensemble(trees, _VERSION, outputs, task, others={"divisor": float(len(trees))})
 
 
-def _averaged_labels(model: Any, members: list[tuple[Any, Any]]) -> Ensemble:
-    """Converts a forest of several outputs of two classes, whose values are shares of the second."""
-    trees = []
-    for tree, columns in members:
-        shares = tree.tree_.value[:, :, :2]
-        if not _HOLDS_SHARES:
-            shares = shares / shares.sum(axis=2, keepdims=True)
-        trees.append(_arrays(tree.tree_, columns, shares[:, :, 1]))
-    outputs = len(model.classes_)
-    if outputs == 1:
-        trees = [replace(tree, output=0) for tree in trees]
-    return Ensemble(trees, _VERSION, outputs, others={"divisor": float(len(trees))})
+def _node_values(model: Any, tree: Any) -> Any:
+    """Returns the numbers of each node, or the shares of the classes, of two those of the second."""
+    if not is_classifier(model):
+        return tree.tree_.value[:, :, 0]
+    shares = _probabilities(tree)
+    if _has_labels(model):
+        return shares[:, :, 1]
+    found, classes = shares[:, 0, :], len(model.classes_)
+    if found.shape[1] != classes:
+        # A tree of a bagging that has not seen every class.
+        every = np.zeros((len(found), classes))
+        every[:, np.asarray(tree.classes_, int)] = found
+        found = every
+    return found[:, 1:] if classes == 2 else found
 
 
 def _boosting(model: Any) -> Ensemble:
@@ -231,7 +217,7 @@ def _ada_boost(model: Any) -> Ensemble:
     classes = len(model.classes_)
     trees = []
     for (tree, columns), weight in zip(_trees(model), model.estimator_weights_, strict=False):
-        shares = _probabilities(tree)
+        shares = _probabilities(tree)[:, 0, :]
         if getattr(model, "algorithm", "") == "SAMME.R":
             logs = np.log(np.maximum(shares, np.finfo(float).eps))
             votes = (classes - 1) * (logs - logs.mean(axis=1, keepdims=True))
@@ -270,7 +256,8 @@ def _histogram_boosting(model: Any) -> Ensemble:
         task, link = ("binary", "logistic") if outputs == 1 else ("multiclass", "softmax")
     elif model.loss in ("poisson", "gamma"):
         link = "exponential"
-    return Ensemble(trees, _VERSION, outputs, task, link, "float64", categories, others=others)
+    found = Ensemble(trees, _VERSION, outputs, task, link, "float64", categories, others=others)
+    return replace(found, unknown_is_missing=True)
 
 
 def _columns(model: Any) -> tuple[Any, dict[int, list[Any]]]:
