@@ -18,6 +18,9 @@ from ..model_file import typed
 from .feature import Feature
 from .spark_files import about_stage, columns, kind_of, parameter, refuse_stage, rows_of
 
+# Of which lists are made.
+_MOST_CATEGORIES = 65_536
+
 
 class Stages:
     """The columns that stages have made, as the features of their vectors, over those of the table."""
@@ -79,6 +82,8 @@ class Stages:
             columns(about, "input"), columns(about, "output"), row["categorySizes"], strict=True
         )
         for name, made, size in triples:
+            if not 0 < size <= _MOST_CATEGORIES:
+                refuse_stage(about, f"has {size} categories, not 1 to {_MOST_CATEGORIES}")
             (feature,) = self._features(name)
             if feature.is_raw:
                 feature = _numbered(feature.column, [*range(size)], float(size) if keeps else None)
