@@ -12,7 +12,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import catboost
@@ -60,6 +60,12 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "LightGBM, texts like booleans": lambda: lightgbm.LGBMClassifier(**LIGHT).fit(
         FRAME, np.where(TWO, "true", "false")
     ),
+    **{
+        f"two classes of LightGBM's {objective}": lambda objective=objective: (
+            lightgbm.LGBMClassifier(objective=objective, num_class=2, **LIGHT).fit(FRAME, TWO)
+        )
+        for objective in ("multiclass", "multiclassova")
+    },
     "forest, booleans": lambda: RandomForestClassifier(5, max_depth=3).fit(FRAME, TWO),
     "forest, texts": lambda: RandomForestClassifier(5, max_depth=3).fit(
         FRAME, np.where(TWO, "01067", "10115")
@@ -341,3 +347,28 @@ def test_names_beyond_ascii_behind_a_step(connection: psycopg.Connection) -> Non
     for one in (model, xgboost.XGBRegressor(missing=-1.0, **SMALL)):
         pgboost.push(connection, "names", one.fit(frame, CLASSES))
         assert pgboost.verify(connection, "names", one, frame).differing == 0
+
+
+@pytest.mark.parametrize("onehot", [1, 100])
+def test_codes_of_an_encoder_are_categories_to_xgboost(
+    connection: psycopg.Connection, onehot: int
+) -> None:
+    cities = np.resize(np.array([*"abcdefgh", None], object), ROWS)
+    frame = pd.DataFrame({"city": cities, "x": FRAME.a})
+    encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+    columns = make_column_transformer((encoder, ["city"]), remainder="passthrough")
+    options = {"enable_categorical": True, "feature_types": ["c", "q"], **SMALL}
+    model = make_pipeline(columns, xgboost.XGBRegressor(max_cat_to_onehot=onehot, **options))
+    target = 3.0 * (frame.city == "b") - 2 * (frame.city == "e") + frame.city.isna() + FRAME.a
+    model.fit(frame[frame.city != "h"], target[frame.city != "h"])
+    pgboost.push(connection, "encoded", model)
+    assert pgboost.verify(connection, "encoded", model, frame).differing == 0
+
+
+def test_categories_of_the_frame_are_refused_behind_a_step(connection: psycopg.Connection) -> None:
+    frame = pd.DataFrame({"k": np.arange(ROWS) % 4, "x": FRAME.a})
+    columns = make_column_transformer((StandardScaler(), ["x"]), ("passthrough", ["k"]))
+    options = {"enable_categorical": True, "feature_types": ["q", "c"], **SMALL}
+    model = make_pipeline(columns, xgboost.XGBRegressor(**options)).fit(frame, frame.k == 2)
+    with pytest.raises(pgboost.UnsupportedModelError, match="splits by categories of a column"):
+        pgboost.push(connection, "raw", model)

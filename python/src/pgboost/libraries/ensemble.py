@@ -93,6 +93,8 @@ class Ensemble:
     missing_in: set[int] | None = None
     # Whether what a sparse matrix does not have is missing, rather than 0.
     absent_is_missing: bool = False
+    # Whether the last code of a category stands for all others, as of XGBoost's splits.
+    last_is_above: bool = False
     # Whether unknown categories that have no code are missing to the library, rather than an error.
     unknown_is_missing: bool = False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,7 @@ def folded(ensemble: Ensemble, features: list[Feature]) -> Ensemble:
         unknown=unknown,
         others=dict(ensemble.others),
         missing=None,
+        last_is_above=False,
         unknown_is_missing=ensemble.unknown_is_missing and not has_errors,
     )
 
@@ -96,17 +98,28 @@ def _with_categories(ensemble: Ensemble, features: list[Feature]) -> list[Featur
     """Adds tables of the categories that the trees split by; those of encoders have numbers already."""
     found = list(features)
     for number, values in ensemble.categories.items():
+        if ensemble.last_is_above and features[number].table is None:
+            raise UnsupportedModelError(
+                "the model splits by categories of a column behind a Pipeline: encode them by a step of it"
+            )
         if features[number].is_raw and features[number].fill is None:
             table = np.arange(len(values), dtype=np.float64)
             found[number] = Feature(features[number].column, None, (), (), values, table)
         elif features[number].table is not None:
             codes = {value: float(code) for code, value in enumerate(values)}
-            found[number] = features[number].then(
-                lambda x, codes=codes: np.array([codes.get(value, np.nan) for value in x])
-            )
+            above = float(len(values) - 1) if ensemble.last_is_above else None
+            found[number] = features[number].then(partial(_codes_of, codes, above))
         else:
             raise UnsupportedModelError("the model takes for a category what a step has computed")
     return found
+
+
+def _codes_of(codes: dict[Any, float], above: float | None, numbers: Any) -> Any:
+    """Returns the codes of numbers; others are missing, or have the code `above`, where XGBoost truncates."""
+    if above is None:
+        return np.array([codes.get(value, np.nan) for value in numbers])
+    whole = np.trunc(numbers)
+    return np.array([one if np.isnan(one) else codes.get(one, above) for one in whole])
 
 
 def _without_missing(ensemble: Ensemble, features: list[Feature]) -> list[Feature]:

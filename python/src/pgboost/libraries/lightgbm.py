@@ -55,7 +55,11 @@ def functions(model: Any, estimator: Any, **options: Any) -> dict[str, Any]:
             f"has the objective {estimator.objective_}, which has no classes: push its booster_"
         )
         refuse(estimator, reason)
-    return dict((classifier if is_classifier else regressor)(model, **options))
+    if not is_classifier:
+        return dict(regressor(model, **options))
+    # Of two classes there may be an output for each.
+    is_multi = estimator.booster_.num_model_per_iteration() > 1
+    return dict(classifier(model, objective="multi" * is_multi, **options))
 
 
 def _file(booster: lightgbm.Booster, **functions: Any) -> ModelFile:

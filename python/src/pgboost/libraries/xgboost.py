@@ -256,12 +256,8 @@ def _codes(trees: list[dict[str, Any]], column: int) -> int:
 
 
 def _sets(tree: dict[str, Any]) -> Iterator[tuple[int, int, int]]:
-    yield from zip(
-        tree["categories_nodes"],
-        tree["categories_segments"],
-        tree["categories_sizes"],
-        strict=True,
-    )
+    keys = ("categories_nodes", "categories_segments", "categories_sizes")
+    yield from zip(*(tree.get(key, ()) for key in keys), strict=True)
 
 
 def _encoders(model: dict[str, Any]) -> list[dict[str, Any]]:
@@ -301,7 +297,10 @@ def _ensemble(model: Any, content: dict[str, Any]) -> Ensemble:
     rounds = found.get("iteration_indptr") or list(range(0, len(found["trees"]) + 1, size))
     rounds = rounds[: (_rounds(model) or len(rounds)) + 1]
     parts = zip(found["trees"], found["tree_info"], _weights(content), strict=True)
-    trees = [_tree(*part, model) for part in list(parts)[: rounds[-1]]]
+    # By feature, the number of codes that splits name; the last stands for all above, which go left.
+    coded = {place for tree in found["trees"] for place in _coded(tree)}
+    codes = {place: _codes(found["trees"], place) for place in sorted(coded)}
+    trees = [_tree(*part, codes) for part in list(parts)[: rounds[-1]]]
     others = {"sum_type": "float32", "base": base, "class_by": "value", "round_starts": rounds}
     labels = [label_text(label) for label in getattr(model, "classes_", ())]
     tasks = {"binary": "binary", "multi": "multiclass", "rank": "ranking"}
@@ -321,6 +320,8 @@ def _ensemble(model: Any, content: dict[str, Any]) -> Ensemble:
         labels=labels or None,
         missing=missing,
         absent_is_missing=True,
+        categories={place: [*range(count)] for place, count in codes.items()},
+        last_is_above=bool(codes),
     )
 
 
@@ -358,14 +359,26 @@ def _base_margins(booster: xgboost.Booster, content: dict[str, Any]) -> list[flo
     return [float(margin) for margin in np.ravel(without_trees.predict(row, output_margin=True))]
 
 
-def _tree(tree: dict[str, Any], output: int, weight: float, model: Any) -> Tree:
+def _coded(tree: dict[str, Any]) -> set[int]:
+    """Returns the features of a tree's splits by categories."""
+    return {tree["split_indices"][node] for node, _, _ in _sets(tree)}
+
+
+def _tree(tree: dict[str, Any], output: int, weight: float, codes: dict[int, int]) -> Tree:
     left, right = (np.asarray(tree[f"{side}_children"], np.int64) for side in ("left", "right"))
     kept = _reached(left, right)
     number = np.full(len(left), -1)
     number[kept] = np.arange(len(kept))
     leaf = left[kept] < 0
-    if np.any(np.asarray(tree.get("split_type", np.zeros(len(left))))[kept][~leaf] != 0):
-        refuse(model, "splits by categories behind a Pipeline: encode them by a step of it")
+    # The codes of a set go right.
+    sets = {
+        int(number[node]): sorted(
+            {*range(codes[tree["split_indices"][node]])}
+            - {*tree["categories"][start : start + size]}
+        )
+        for node, start, size in _sets(tree)
+        if number[node] >= 0
+    }
     condition = np.asarray(tree["split_conditions"], np.float32)[kept]
     # A row goes left below the threshold, so up to the number before it.
     below = np.nextafter(condition, np.float32(-np.inf)).astype(np.float64)
@@ -379,6 +392,7 @@ def _tree(tree: dict[str, Any], output: int, weight: float, model: Any) -> Tree:
         np.where(leaf, 0.0, np.asarray(tree["loss_changes"], np.float32)[kept]),
         (condition[leaf] * np.float32(weight)).astype(np.float64),
         output,
+        sets,
     )
 
 
