@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from psycopg import Connection, errors
 
-from tests.connections import Notice
-
 import lightgbm as lgb
+from tests.connections import Notice
 
 TRAIN = "SELECT train_model('m', %s, %s, rounds => 1{})"
 OTHER_MEANING = errors.ObjectNotInPrerequisiteState
