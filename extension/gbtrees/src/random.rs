@@ -203,19 +203,33 @@ pub(crate) fn leaf_wise(seed: u64, mut model: Ensemble, leaves: usize) -> Ensemb
         let growths = [Growth::Any, Growth::Left, Growth::Right, Growth::Turns, Growth::Deep];
         let growth = growths[[0, 0, 4, 4, random.below(5)][random.below(5)]];
         grow(tree, &splits, count, growth, &mut random);
-        let vectors = tree.output == TreeOutput::All;
         tree.leaf_vectors.clear();
-        for node in &mut tree.nodes {
-            if let Node::Leaf { value, cover } = *node
-                && vectors
-            {
-                let vector = (tree.leaf_vectors.len() / outputs) as u32;
-                tree.leaf_vectors.extend((0..outputs).map(|output| value - output as f64));
-                *node = Node::LeafVector { vector, cover };
-            }
+        if tree.output == TreeOutput::All {
+            put_vectors(tree, outputs);
         }
     }
     model
+}
+
+/// Gives the leaves of each tree a value per output.
+pub(crate) fn with_vectors(mut model: Ensemble) -> Ensemble {
+    let outputs = model.num_outputs();
+    for tree in model.trees.iter_mut().filter(|tree| tree.output != TreeOutput::All) {
+        tree.output = TreeOutput::All;
+        put_vectors(tree, outputs);
+    }
+    model
+}
+
+/// Makes vectors of leaves with a value.
+fn put_vectors(tree: &mut Tree, outputs: usize) {
+    for node in &mut tree.nodes {
+        if let Node::Leaf { value, cover } = *node {
+            let vector = (tree.leaf_vectors.len() / outputs) as u32;
+            tree.leaf_vectors.extend((0..outputs).map(|output| value - output as f64));
+            *node = Node::LeafVector { vector, cover };
+        }
+    }
 }
 
 fn grow(tree: &mut Tree, splits: &[Node], count: usize, growth: Growth, random: &mut Random) {

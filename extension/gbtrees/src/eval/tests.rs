@@ -10,14 +10,14 @@ use crate::compiled::CompiledModel;
 use crate::compiled::aligned::{AlignedBytes, StableBytes};
 use crate::compiled::records::GroupKind;
 use crate::compiled::sections::{CONDITION_COLUMNS, GROUPS, TILE_GROUPS};
-use crate::compiled::tiles::{CODE_LEVELS, MAX_SHARING, TileForm};
+use crate::compiled::tiles::{CODE_LEVELS, MAX_SHARING, TILE_LEVELS, TileForm, TileGroup};
 use crate::ensemble::{ClassBy, Ensemble, Node, Precision, RealInput, Task, Transform, Tree};
 use crate::eval::{BatchScratch, Kernel, Margin, Scratch, reference};
 use crate::explain::ContributionScratch;
 use crate::lower::compile;
 use crate::random::{
     Random, Shape, leaf_wise, linear, model, narrowed, rows, symmetric, times, with_categories,
-    with_linear_leaves,
+    with_linear_leaves, with_vectors,
 };
 
 fn opened(model: &Ensemble) -> CompiledModel<AlignedBytes> {
@@ -199,6 +199,22 @@ fn symmetric_trees_agree_with_the_oracle() {
         symmetric_groups += groups.iter().filter(|group| group.form == TileForm::Symmetric).count();
     }
     assert!(symmetric_groups > 100, "{symmetric_groups}");
+}
+
+/// Trees of several outputs, with numbers of outputs and of rows around those that are added together.
+#[test]
+fn leaf_vectors_agree_with_the_oracle() {
+    let mut in_tiles = 0;
+    for seed in 0..60 {
+        let shape = Shape { any_library: true, ..Shape::of(4, 2 + seed as usize % 9, 12, 7) };
+        let model = model(seed, shape);
+        let model = if seed % 2 == 0 { symmetric(seed, model) } else { leaf_wise(seed, model, 40) };
+        let model = with_vectors(model);
+        agrees(&model, &rows(seed ^ 1, &model, [127, 128, 300, 512, 700][seed as usize % 5]));
+        let is_tile = |group: &TileGroup| group.below == 0 && group.levels <= TILE_LEVELS;
+        in_tiles += usize::from(opened(&model).sections().get(TILE_GROUPS).iter().all(is_tile));
+    }
+    assert!(in_tiles > 20, "{in_tiles}");
 }
 
 /// Leaf-wise trees, including chains, with all kinds of missing values, categories, precision and

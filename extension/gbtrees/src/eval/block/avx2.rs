@@ -5,14 +5,16 @@ use std::arch::x86_64::*;
 use crate::compiled::tiles::CodeTable;
 use crate::eval::block::instructions::{Instructions, LookUp, block_kernel};
 use crate::eval::block::rank_avx2;
+use crate::eval::block::sse2;
 use crate::eval::block::types::{
-    BlockValues, Codes, Mask, PathBits, RANK_BITS, Ranks, Sums, WORDS,
+    BLOCK, BlockValues, Codes, Mask, PathBits, RANK_BITS, Sums, WORDS, leaves_at,
 };
 
 block_kernel! {
     Half, #[target_feature(enable = "avx2")],
     min_rows: 64,
     min_sharing: 8,
+    min_by_row: 128,
     costs: Costs { level: 350, node: 650, condition: 2600 },
     lanes: IN_ORDER,
     lanes_double: IN_ORDER,
@@ -89,6 +91,22 @@ impl Instructions for Half {
     #[inline(always)]
     unsafe fn leaf_indices(path: &[Mask], word: usize, levels: u32) -> [u8; 64] {
         let mut indices = [0; 64];
+        if levels >= sse2::MIN_TRANSPOSED {
+            let [a, b, c, d] = sse2::matrices(path, word, levels);
+            // SAFETY: the processor has AVX2; two times 32 bytes are written.
+            unsafe {
+                let halves = [_mm256_set_m128i(b, a), _mm256_set_m128i(d, c)];
+                for (half, indices) in
+                    halves.into_iter().zip(indices.as_chunks_mut::<32>().0.iter_mut())
+                {
+                    let bytes = exchanged::<7>(half, sse2::LOWER_1);
+                    let bytes = exchanged::<14>(bytes, sse2::LOWER_2);
+                    let bytes = exchanged::<28>(bytes, sse2::LOWER_4);
+                    _mm256_storeu_si256(indices.as_mut_ptr().cast(), bytes);
+                }
+            }
+            return indices;
+        }
         // SAFETY: the processor has AVX2; two times 32 bytes are written.
         unsafe {
             // Copies to each byte the one of the 32 bits that includes its bit.
@@ -111,23 +129,18 @@ impl Instructions for Half {
     }
 
     #[inline(always)]
-    unsafe fn rank(
+    unsafe fn ranks(
         values: &BlockValues,
         rows: usize,
         tree: &[f32],
         missing_right: bool,
-        ranks: &mut Ranks,
-    ) {
+    ) -> [u8; BLOCK] {
         // SAFETY: the processor has AVX2.
         unsafe {
-            let found = if missing_right {
+            if missing_right {
                 rank_avx2::ranks::<_CMP_NLT_UQ>(values, rows, tree)
             } else {
                 rank_avx2::ranks::<_CMP_GE_OQ>(values, rows, tree)
-            };
-            let words = found.as_chunks::<64>().0.iter().enumerate();
-            for (word, bytes) in words.take(rows.div_ceil(64)) {
-                Self::put_ranks(bytes, word, ranks);
             }
         }
     }
@@ -136,6 +149,17 @@ impl Instructions for Half {
 impl LookUp for Half {
     type Masks = Self;
     const IN_ORDER: bool = true;
+
+    #[inline(always)]
+    unsafe fn add<const LEVELS: u32>(
+        path: &PathBits,
+        rows: usize,
+        leaves: &[f32],
+        sums: &mut Sums<f32>,
+    ) {
+        // SAFETY: as for this function.
+        unsafe { add_eights::<LEVELS>(path, rows, leaves, sums) }
+    }
 
     #[inline(always)]
     unsafe fn add_double<const LEVELS: u32>(
@@ -170,6 +194,47 @@ impl LookUp for Half {
     }
 }
 
+/// Exchanges bits with those at a distance; `lower` has the lower ones.
+///
+/// # Safety
+/// The processor has AVX2.
+#[inline(always)]
+unsafe fn exchanged<const DISTANCE: i32>(bits: __m256i, lower: i64) -> __m256i {
+    // SAFETY: the processor has AVX2.
+    unsafe {
+        let other = _mm256_xor_si256(bits, _mm256_srli_epi64::<DISTANCE>(bits));
+        let moved = _mm256_and_si256(other, _mm256_set1_epi64x(lower));
+        _mm256_xor_si256(bits, _mm256_xor_si256(moved, _mm256_slli_epi64::<DISTANCE>(moved)))
+    }
+}
+
+/// Adds the leaves of 64 rows, eight at a time, which takes fewer additions and stores.
+///
+/// # Safety
+/// The processor has AVX2; there are 2^LEVELS leaves.
+#[inline(always)]
+unsafe fn add_eights<const LEVELS: u32>(
+    path: &PathBits,
+    rows: usize,
+    leaves: &[f32],
+    sums: &mut Sums<f32>,
+) {
+    let words = sums.0.as_chunks_mut::<64>().0.iter_mut().enumerate();
+    for (word, sums) in words.take(rows.div_ceil(64)) {
+        // SAFETY: the processor has AVX2; there are eight words, and indices are below 2^LEVELS.
+        unsafe {
+            let indices = Half::leaf_indices(path, word, LEVELS);
+            let eights = sums.as_chunks_mut::<8>().0.iter_mut().zip(indices.as_chunks().0);
+            for (sums, indices) in eights {
+                let [a, b, c, d, e, f, g, h] = leaves_at(leaves, *indices);
+                let leaves = _mm256_set_ps(h, g, f, e, d, c, b, a);
+                let sums = sums.as_mut_ptr();
+                _mm256_storeu_ps(sums, _mm256_add_ps(_mm256_loadu_ps(sums), leaves));
+            }
+        }
+    }
+}
+
 /// Adds the leaves of 64 rows, four at a time, which takes fewer additions and stores.
 ///
 /// # Safety
@@ -186,12 +251,14 @@ unsafe fn add_fours<const LEVELS: u32>(
         // SAFETY: the processor has AVX2; there are eight words, and indices are below 2^LEVELS.
         unsafe {
             let indices = Half::leaf_indices(path, word, LEVELS);
-            let fours = sums.as_chunks_mut::<4>().0.iter_mut().zip(indices.as_chunks::<4>().0);
-            for (sums, indices) in fours {
-                let [a, b, c, d] = indices.map(|index| *leaves.get_unchecked(usize::from(index)));
-                let sums = sums.as_mut_ptr();
-                let new = _mm256_add_pd(_mm256_loadu_pd(sums), _mm256_set_pd(d, c, b, a));
-                _mm256_storeu_pd(sums, new);
+            let eights = sums.as_chunks_mut::<8>().0.iter_mut().zip(indices.as_chunks().0);
+            for (sums, indices) in eights {
+                let [a, b, c, d, e, f, g, h] = leaves_at(leaves, *indices);
+                let fours = [_mm256_set_pd(d, c, b, a), _mm256_set_pd(h, g, f, e)];
+                for (sums, leaves) in sums.as_chunks_mut::<4>().0.iter_mut().zip(fours) {
+                    let sums = sums.as_mut_ptr();
+                    _mm256_storeu_pd(sums, _mm256_add_pd(_mm256_loadu_pd(sums), leaves));
+                }
             }
         }
     }

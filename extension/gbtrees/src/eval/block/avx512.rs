@@ -13,6 +13,7 @@ block_kernel! {
     Bytes, #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")],
     min_rows: 24,
     min_sharing: 12,
+    min_by_row: usize::MAX,
     costs: Costs { level: 100, node: 400, condition: 1200 },
     lanes: UNPACKED,
     lanes_double: UNPACKED_DOUBLE,

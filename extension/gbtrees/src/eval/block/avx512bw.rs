@@ -13,6 +13,7 @@ block_kernel! {
     Numbers, #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")],
     min_rows: 24,
     min_sharing: 12,
+    min_by_row: 128,
     costs: Costs { level: 100, node: 450, condition: 1200 },
     lanes: IN_ORDER,
     lanes_double: IN_ORDER,

@@ -24,9 +24,10 @@ use crate::eval::block::columns::{
 };
 use crate::eval::block::lower_levels::{BlockKeys, LowerLevels, RowNodes};
 use crate::eval::block::types::{
-    BLOCK, BlockKernel, BlockRows, BlockSum, BlockValues, Codes, Mask, NO_MASK, PathBits,
-    RANK_BITS, Ranks, Sums,
+    BLOCK, BlockKernel, BlockRows, BlockSum, BlockValues, Codes, MAX_TOGETHER, Mask, NO_MASK,
+    PathBits, RANK_BITS, Ranks, Sums,
 };
+use crate::eval::block::vectors;
 use crate::eval::interleaved::NodeSections;
 
 /// Numbers of features for which rows are prefetched before reading columns: processors prefetch
@@ -49,6 +50,10 @@ pub(in crate::eval) struct Buffers<S> {
     leaf_indices: Box<[u8; BLOCK]>,
     /// The rows' leaves in the last tree with levels below its tile.
     leaves: Box<RowNodes>,
+    /// That tree.
+    leaves_of: Option<usize>,
+    /// A tree's leaves, each with a value per output.
+    vectors: Vec<S>,
     /// Initial sums, one per output.
     start: Vec<S>,
     sums: Vec<Sums<S>>,
@@ -67,6 +72,8 @@ impl<S: BlockSum> Buffers<S> {
             path: [NO_MASK; MAX_LEVELS as usize],
             leaf_indices: Box::new([0; BLOCK]),
             leaves: Box::new([0; BLOCK]),
+            leaves_of: None,
+            vectors: Vec::new(),
             start: Vec::new(),
             sums: Vec::new(),
             keys: BlockKeys::default(),
@@ -105,13 +112,19 @@ pub(super) unsafe fn sums<S: BlockSum>(
     let outputs = compiled.get(BASE_MARGINS).len();
     buffers.start.resize(outputs, S::ZERO);
     S::start(compiled, &mut buffers.start);
-    buffers.sums.resize(outputs, Sums([S::ZERO; BLOCK]));
-    for (sums, start) in buffers.sums.iter_mut().zip(&buffers.start) {
-        sums.0 = [*start; BLOCK];
+    let by_row = rows.count >= kernel.min_by_row && vectors::can_be(compiled);
+    if by_row {
+        out.chunks_exact_mut(outputs).for_each(|out| out.copy_from_slice(&buffers.start));
+    } else {
+        buffers.sums.resize(outputs, Sums([S::ZERO; BLOCK]));
+        for (sums, start) in buffers.sums.iter_mut().zip(&buffers.start) {
+            sums.0 = [*start; BLOCK];
+        }
     }
     // SAFETY: the processor has the kernel's instructions.
     unsafe { read_columns(kernel, compiled, buffers, rows) };
     let groups = compiled.get(TILE_GROUPS);
+    buffers.leaves_of = None;
     if groups.iter().any(|group| group.below > 0) {
         buffers.keys.set(rows);
     }
@@ -122,9 +135,16 @@ pub(super) unsafe fn sums<S: BlockSum>(
             let groups = groups.iter().enumerate().skip(segment.first_group as usize);
             for (index, group) in groups.take(segment.groups as usize) {
                 evaluate_compounds(kernel, compiled, index, &mut buffers.masks, rows.count);
-                add_group(kernel, compiled, group, buffers, rows);
+                if by_row {
+                    add_vectors_of_group(kernel, compiled, group, buffers, rows, out);
+                } else {
+                    add_group(kernel, compiled, group, buffers, rows);
+                }
             }
         }
+    }
+    if by_row {
+        return;
     }
     let rows_and_lanes = out.chunks_exact_mut(outputs).zip(S::lanes(kernel));
     for (out, lane) in rows_and_lanes.take(rows.count) {
@@ -416,6 +436,50 @@ unsafe fn add_group<S: BlockSum>(
     }
 }
 
+/// Walks the trees of a group and adds their leaves to the sums in `out`, row by row.
+///
+/// # Safety
+/// As for [`add_group`]; `out` has the rows' sums.
+unsafe fn add_vectors_of_group<S: BlockSum>(
+    kernel: &BlockKernel,
+    compiled: Sections<'_>,
+    group: &TileGroup,
+    buffers: &mut Buffers<S>,
+    rows: &BlockRows<'_>,
+    out: &mut [S],
+) {
+    let Buffers { masks, path, leaf_indices, vectors, start, .. } = buffers;
+    let (levels, count) = (group.levels, group.count as usize);
+    let places = &compiled.get(OUTPUTS)[group.first as usize..][..count];
+    let nodes = &compiled.get(TILE_NODES)[group.nodes as usize..];
+    let nodes_of = |tree: usize| &nodes[tree * group.tile_nodes()..][..group.tile_nodes()];
+    let leaves = &S::tile_leaves(compiled)[group.leaves as usize..];
+    let leaves_of = |tree: usize| &leaves[tree * tile_leaves(levels)..][..1 << levels];
+    let mut tree = 0;
+    while tree < count {
+        let (first, nodes) = (places[tree] as usize, nodes_of(tree));
+        let follow = (tree + 1..count).take(MAX_TOGETHER - 1).zip(places[tree] + 1..);
+        let follow =
+            follow.take_while(|(tree, place)| places[*tree] == *place && nodes_of(*tree) == nodes);
+        let together = 1 + follow.count();
+        if tree == 0 || nodes_of(tree - 1) != nodes {
+            // SAFETY: as for this function.
+            unsafe {
+                walk_tile(kernel, group, nodes, masks, rows.count, path);
+                (kernel.leaf_indices)(path, rows.count, levels, leaf_indices);
+            }
+        }
+        let leaves = (tree..tree + together).map(leaves_of);
+        vectors::set(vectors, leaves);
+        // SAFETY: the processor has the kernel's instructions; leaf indices are below 2^levels, and each output is one
+        // of the model's.
+        unsafe {
+            S::add_vectors(kernel)[together](leaf_indices, vectors, start.len(), &mut out[first..]);
+        }
+        tree += together;
+    }
+}
+
 /// Walks the trees of a group with levels below its tiles, and adds their leaves.
 ///
 /// # Safety
@@ -427,7 +491,7 @@ unsafe fn add_deep_group<S: BlockSum>(
     buffers: &mut Buffers<S>,
     rows: &BlockRows<'_>,
 ) {
-    let Buffers { masks, path, leaf_indices, leaves, sums, keys, .. } = buffers;
+    let Buffers { masks, path, leaf_indices, leaves, leaves_of, sums, keys, .. } = buffers;
     let levels = group.levels;
     let (outputs, roots) = (compiled.get(OUTPUTS), compiled.get(ROOTS));
     let sources = compiled.get(SOURCES);
@@ -436,19 +500,16 @@ unsafe fn add_deep_group<S: BlockSum>(
     let node_sections = &NodeSections::of(compiled);
     let (lanes, values) = (S::lanes(kernel), S::leaf_values(compiled));
     let count = group.count as usize;
-    // Whether a tree has the shape of the one before it in the group.
-    let follows = |tree: usize| {
-        let index = group.first as usize + tree;
-        (1..count).contains(&tree) && sources[index] == sources[index - 1]
-    };
+    let further_to = |index: usize| roots[index].wrapping_sub(roots[index - 1]);
     for (tree, nodes) in tile_nodes.enumerate().take(count) {
         let index = group.first as usize + tree;
         let sums = &mut sums[outputs[index] as usize];
         let start = group.leaves as usize + (tree << levels);
         let exits = &compiled.get(TILE_EXITS)[start..start + (1 << levels)];
         let lower = LowerLevels { exits, kind: group.kind, steps: group.below };
-        if follows(tree) {
-            let further = roots[index].wrapping_sub(roots[index - 1]);
+        // A tree of the same source has the shape of the one before it.
+        if leaves_of.is_some_and(|tree| tree + 1 == index && sources[tree] == sources[index]) {
+            let further = further_to(index);
             leaves.iter_mut().for_each(|leaf| *leaf = leaf.wrapping_add(further));
         } else {
             // SAFETY: the processor has the kernel's instructions; the group is the compiled model's, and
@@ -459,13 +520,17 @@ unsafe fn add_deep_group<S: BlockSum>(
                 lower.find_leaves(node_sections, rows, keys, leaf_indices, leaves);
             }
         }
-        if tree + 1 < count && !follows(tree + 1) {
+        *leaves_of = Some(index);
+        let is_followed = sources.get(index + 1) == Some(&sources[index]);
+        if !is_followed && tree + 1 < count {
             lower.fetch_ahead(compiled, index + 1);
         }
+        let further = if is_followed { further_to(index + 1) } else { 0 };
         // SAFETY: verification has checked that a tree of the same source has its leaves at the same places
         // from its root on; the keys are leaves'.
         unsafe {
-            lower.add(node_sections, &leaves[..rows.count.min(BLOCK)], |row, key| {
+            let leaves = &leaves[..rows.count.min(BLOCK)];
+            lower.add(node_sections, leaves, further, |row, key| {
                 let lane = usize::from(lanes[row % BLOCK]) % BLOCK;
                 sums.0[lane] += S::of_key(values, key);
             });

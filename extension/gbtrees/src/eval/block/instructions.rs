@@ -8,7 +8,7 @@
 use crate::compiled::tiles::{CodeTable, LargestTree, MAX_LEVELS, TILE_LEVELS};
 use crate::eval::block::rank_scalar;
 use crate::eval::block::types::{
-    BLOCK, BlockValues, Codes, Mask, PathBits, RANK_BITS, Ranks, Sums, WORDS, parts_in_use,
+    BLOCK, BlockValues, Codes, Mask, PathBits, RANK_BITS, Ranks, Sums, WORDS,
 };
 use crate::eval::sum::Sum;
 
@@ -88,7 +88,25 @@ pub(super) trait Instructions: Copy {
     /// See [`Instructions`]; `word` is below [`WORDS`].
     unsafe fn leaf_indices(path: &[Mask], word: usize, levels: u32) -> [u8; 64];
 
-    /// Implements [`crate::eval::block::types::BlockKernel::rank`], by default value by value.
+    /// Returns the ranks of the first `rows` values in a search tree, by default value by value.
+    ///
+    /// # Safety
+    /// See [`Instructions`].
+    #[inline(always)]
+    unsafe fn ranks(
+        values: &BlockValues,
+        rows: usize,
+        tree: &[f32],
+        missing_right: bool,
+    ) -> [u8; BLOCK] {
+        if missing_right {
+            rank_scalar::ranks::<true>(values, rows, tree)
+        } else {
+            rank_scalar::ranks::<false>(values, rows, tree)
+        }
+    }
+
+    /// Implements [`crate::eval::block::types::BlockKernel::rank`].
     ///
     /// # Safety
     /// See [`Instructions`].
@@ -100,11 +118,8 @@ pub(super) trait Instructions: Copy {
         missing_right: bool,
         ranks: &mut Ranks,
     ) {
-        let found = if missing_right {
-            rank_scalar::ranks::<true>(values, rows, tree)
-        } else {
-            rank_scalar::ranks::<false>(values, rows, tree)
-        };
+        // SAFETY: as for the trait.
+        let found = unsafe { Self::ranks(values, rows, tree, missing_right) };
         for (word, bytes) in found.as_chunks::<64>().0.iter().enumerate().take(rows.div_ceil(64)) {
             // SAFETY: as for the trait.
             unsafe { Self::put_ranks(bytes, word, ranks) };
@@ -235,59 +250,6 @@ pub(super) unsafe fn add_one_by_one<I: Instructions, S: Sum, const LEVELS: u32>(
     }
 }
 
-/// Returns whether two-bit numbers are at least 0, 1, ... 4.
-///
-/// # Safety
-/// The processor has the instructions of `I`.
-#[inline(always)]
-unsafe fn at_least_of_two<I: Instructions>(high: I, low: I) -> [I; 5] {
-    // SAFETY: as for the trait.
-    unsafe { [I::fill(true), high.choose(high, low), high, high.choose(low, high), I::fill(false)] }
-}
-
-/// Returns whether four-bit numbers are at least 0, 1, ... 16.
-///
-/// # Safety
-/// The processor has the instructions of `I`; there are four bits.
-#[inline(always)]
-unsafe fn at_least_of_four<I: Instructions>(bits: &[I]) -> [I; 17] {
-    // SAFETY: as for the trait.
-    unsafe {
-        let [a, b, c, d] = [bits[0], bits[1], bits[2], bits[3]];
-        let (high, low) = (at_least_of_two(a, b), at_least_of_two(c, d));
-        let mut all = [I::fill(false); 17];
-        for (number, mask) in all.iter_mut().enumerate().take(16) {
-            *mask = I::joined(high[number / 4 + 1], high[number / 4], low[number % 4]);
-        }
-        all
-    }
-}
-
-/// Implements [`crate::eval::block::types::BlockKernel::compare`].
-///
-/// # Safety
-/// The processor has the instructions of `I`.
-#[inline(always)]
-pub(super) unsafe fn compare<I: Instructions>(
-    ranks: &Ranks,
-    rows: usize,
-    thresholds: &[u8],
-    masks: &mut [Mask],
-) {
-    for part in 0..parts_in_use(rows, I::PARTS) {
-        // SAFETY: the processor has the instructions, and the mask the parts.
-        unsafe {
-            let mut bits = [I::fill(false); RANK_BITS];
-            bits.iter_mut().zip(ranks).for_each(|(bits, mask)| *bits = I::load(mask, part));
-            let (high, low) = (at_least_of_four(&bits[..4]), at_least_of_four(&bits[4..]));
-            for (threshold, mask) in thresholds.iter().zip(masks.iter_mut()) {
-                let (of_high, of_low) = (usize::from(threshold >> 4), usize::from(threshold & 15));
-                I::joined(high[of_high + 1], high[of_high], low[of_low]).store(mask, part);
-            }
-        }
-    }
-}
-
 /// Implements [`crate::eval::block::types::BlockKernel::leaf_indices`].
 ///
 /// # Safety
@@ -331,7 +293,7 @@ macro_rules! block_kernel {
         pub(in crate::eval) static KERNEL: $crate::eval::block::types::BlockKernel = {
             use $crate::eval::block::instructions::{Instructions, LookUp};
             use $crate::eval::block::types::*;
-            use $crate::eval::block::{compounds, instructions, mux};
+            use $crate::eval::block::{compounds, instructions, mux, rank_masks, vectors};
             use $crate::compiled::tiles::{CodeTable, LargestTree};
 
             type Masks = <$look_up as LookUp>::Masks;
@@ -382,7 +344,7 @@ macro_rules! block_kernel {
                 masks: &mut [Mask],
             ) {
                 // SAFETY: see above.
-                unsafe { instructions::compare::<Masks>(ranks, rows, thresholds, masks) }
+                unsafe { rank_masks::compare::<Masks>(ranks, rows, thresholds, masks) }
             }
 
             $(#[$features])?
@@ -502,6 +464,32 @@ macro_rules! block_kernel {
             $(#[$features])?
             /// # Safety
             /// The processor has the instructions that the function is compiled for.
+            unsafe fn add_vectors<const COUNT: usize>(
+                indices: &[u8; BLOCK],
+                vectors: &[f32],
+                stride: usize,
+                sums: &mut [f32],
+            ) {
+                // SAFETY: see above.
+                unsafe { vectors::add::<f32, COUNT>(indices, vectors, stride, sums) }
+            }
+
+            $(#[$features])?
+            /// # Safety
+            /// The processor has the instructions that the function is compiled for.
+            unsafe fn add_vectors_double<const COUNT: usize>(
+                indices: &[u8; BLOCK],
+                vectors: &[f64],
+                stride: usize,
+                sums: &mut [f64],
+            ) {
+                // SAFETY: see above.
+                unsafe { vectors::add::<f64, COUNT>(indices, vectors, stride, sums) }
+            }
+
+            $(#[$features])?
+            /// # Safety
+            /// The processor has the instructions that the function is compiled for.
             unsafe fn leaf_indices(
                 path: &PathBits,
                 rows: usize,
@@ -525,6 +513,8 @@ macro_rules! block_kernel {
                 add_double: instructions::by_levels!(add_double),
                 add_wide,
                 add_wide_double,
+                add_vectors: instructions::by_levels!(add_vectors),
+                add_vectors_double: instructions::by_levels!(add_vectors_double),
                 leaf_indices,
                 parts: Masks::PARTS,
                 $($field: $value),*

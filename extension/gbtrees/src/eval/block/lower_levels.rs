@@ -6,7 +6,7 @@
     reason = "the kernel indexes nodes and keys that the compiled model's check has vouched for"
 )]
 
-use crate::compiled::aligned::prefetch_all;
+use crate::compiled::aligned::{prefetch, prefetch_all};
 use crate::compiled::records::leaf_slot;
 use crate::compiled::records::{GroupKind, InterleavedNode, LANES};
 use crate::compiled::sections::{COMPACT_NODES, ROOTS, Sections, WIDE_NODES};
@@ -102,7 +102,8 @@ impl LowerLevels<'_> {
         }
     }
 
-    /// Calls `visit` with each row and the key of its leaf.
+    /// Calls `visit` with each row and the key of its leaf, and prefetches the node that is `further` behind it: the leaf
+    /// of the tree's next output.
     ///
     /// # Safety
     /// The leaves are some of this tree's.
@@ -110,13 +111,16 @@ impl LowerLevels<'_> {
         &self,
         nodes: &NodeSections<'_>,
         leaves: &[u32],
+        further: u32,
         visit: impl FnMut(usize, u32),
     ) {
         // SAFETY: as for this function.
         unsafe {
             match self.kind {
-                GroupKind::Compact => add_leaves(nodes.compact, leaves, visit),
-                GroupKind::Wide | GroupKind::Categorical => add_leaves(nodes.wide, leaves, visit),
+                GroupKind::Compact => add_leaves(nodes.compact, leaves, further, visit),
+                GroupKind::Wide | GroupKind::Categorical => {
+                    add_leaves(nodes.wide, leaves, further, visit);
+                }
             }
         }
     }
@@ -147,9 +151,11 @@ impl LowerLevels<'_> {
 unsafe fn add_leaves<N: InterleavedNode>(
     nodes: &[N],
     leaves: &[u32],
+    further: u32,
     mut visit: impl FnMut(usize, u32),
 ) {
     for (row, at) in leaves.iter().enumerate() {
+        prefetch(nodes, at.wrapping_add(further) as usize);
         // SAFETY: guaranteed by the caller.
         let leaf = unsafe { verified::at(nodes, *at as usize, "a walk ends at a node") };
         verified::check(leaf.right_offset() == 0, "a walk ends at a leaf");

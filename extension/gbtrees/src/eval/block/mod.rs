@@ -31,8 +31,12 @@ pub(super) mod neon;
 pub(super) mod portable;
 #[cfg(target_arch = "x86_64")]
 mod rank_avx2;
+mod rank_masks;
 mod rank_scalar;
+#[cfg(target_arch = "x86_64")]
+mod sse2;
 mod types;
+mod vectors;
 
 pub(super) use crate::eval::block::block_sums::Buffers;
 use crate::eval::block::types::parts_in_use;

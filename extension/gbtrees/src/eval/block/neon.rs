@@ -15,6 +15,7 @@ block_kernel! {
     // many rows.
     min_rows: 64,
     min_sharing: 8,
+    min_by_row: 128,
     costs: Costs { level: 350, node: 650, condition: 2600 },
     lanes: IN_ORDER,
     lanes_double: IN_ORDER,

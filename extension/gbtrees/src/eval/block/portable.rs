@@ -4,11 +4,17 @@ use crate::compiled::tiles::CodeTable;
 use crate::eval::block::code_masks;
 use crate::eval::block::instructions::{Instructions, LookUp, block_kernel};
 use crate::eval::block::types::{Codes, Mask, RANK_BITS, WORDS};
+#[cfg(target_arch = "x86_64")]
+use crate::eval::block::{
+    rank_scalar, sse2,
+    types::{BLOCK, BlockValues, PathBits, Sums},
+};
 
 block_kernel! {
     Quarter,
     min_rows: 64,
     min_sharing: 8,
+    min_by_row: 128,
     costs: Costs { level: 350, node: 1300, condition: 5200 },
     lanes: IN_ORDER,
     lanes_double: IN_ORDER,
@@ -157,20 +163,40 @@ impl Instructions for Quarter {
         Quarter(greater.0.or(equal.0.and(rest.0)))
     }
 
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn ranks(
+        values: &BlockValues,
+        rows: usize,
+        tree: &[f32],
+        missing_right: bool,
+    ) -> [u8; BLOCK] {
+        match (tree.len(), missing_right) {
+            (sse2::COUNTED, true) => sse2::ranks::<true>(values, rows, tree),
+            (sse2::COUNTED, false) => sse2::ranks::<false>(values, rows, tree),
+            (_, true) => rank_scalar::ranks::<true>(values, rows, tree),
+            (_, false) => rank_scalar::ranks::<false>(values, rows, tree),
+        }
+    }
+
     #[inline(always)]
     unsafe fn bits_of_bytes(bytes: &[u8; 64]) -> [u64; RANK_BITS] {
-        let mut bits = [[0u8; 8]; RANK_BITS];
-        for (byte, rows) in bytes.as_chunks::<8>().0.iter().enumerate() {
-            let bits_of_rows = transposed(u64::from_le_bytes(*rows)).to_be_bytes();
-            for (word, bits_of_rows) in bits.iter_mut().zip(bits_of_rows) {
-                word[byte] = bits_of_rows;
-            }
+        #[cfg(target_arch = "x86_64")]
+        {
+            sse2::bits_of_bytes(bytes)
         }
-        bits.map(u64::from_le_bytes)
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            bits_of_bytes(bytes)
+        }
     }
 
     #[inline(always)]
     unsafe fn leaf_indices(path: &[Mask], word: usize, levels: u32) -> [u8; 64] {
+        #[cfg(target_arch = "x86_64")]
+        if levels >= sse2::MIN_TRANSPOSED {
+            return sse2::leaf_indices(path, word, levels);
+        }
         let mut out = [0; 64];
         let (rows, _) = out.as_chunks_mut::<8>();
         for mask in path.iter().take(levels as usize) {
@@ -200,7 +226,21 @@ static SPREAD: [u64; 256] = {
     spread
 };
 
+/// Transposes 64 bytes into a word per bit, highest first.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+fn bits_of_bytes(bytes: &[u8; 64]) -> [u64; RANK_BITS] {
+    let mut bits = [[0u8; 8]; RANK_BITS];
+    for (byte, rows) in bytes.as_chunks::<8>().0.iter().enumerate() {
+        let bits_of_rows = transposed(u64::from_le_bytes(*rows)).to_be_bytes();
+        for (word, bits_of_rows) in bits.iter_mut().zip(bits_of_rows) {
+            word[byte] = bits_of_rows;
+        }
+    }
+    bits.map(u64::from_le_bytes)
+}
+
 /// Transposes: bit `i` of byte `j` becomes bit `j` of byte `i`.
+#[cfg(any(test, not(target_arch = "x86_64")))]
 #[inline(always)]
 fn transposed(mut bytes: u64) -> u64 {
     for (distance, half) in
@@ -215,6 +255,36 @@ fn transposed(mut bytes: u64) -> u64 {
 impl LookUp for Quarter {
     type Masks = Self;
     const IN_ORDER: bool = true;
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn add<const LEVELS: u32>(
+        path: &PathBits,
+        rows: usize,
+        leaves: &[f32],
+        sums: &mut Sums<f32>,
+    ) {
+        let words = sums.0.as_chunks_mut::<64>().0.iter_mut().enumerate();
+        for (word, sums) in words.take(rows.div_ceil(64)) {
+            // SAFETY: as for this function; there are eight words, and indices are below 2^LEVELS.
+            unsafe { sse2::add(&Self::leaf_indices(path, word, LEVELS), leaves, sums) };
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn add_double<const LEVELS: u32>(
+        path: &PathBits,
+        rows: usize,
+        leaves: &[f64],
+        sums: &mut Sums<f64>,
+    ) {
+        let words = sums.0.as_chunks_mut::<64>().0.iter_mut().enumerate();
+        for (word, sums) in words.take(rows.div_ceil(64)) {
+            // SAFETY: as for this function; there are eight words, and indices are below 2^LEVELS.
+            unsafe { sse2::add_double(&Self::leaf_indices(path, word, LEVELS), leaves, sums) };
+        }
+    }
 
     #[inline(always)]
     unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]) {
@@ -242,6 +312,8 @@ const MIN_TABLES: usize = 4;
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(target_arch = "x86_64")]
+    use crate::lower::tiles::columns::search_tree;
     use crate::random::Random;
 
     #[test]
@@ -254,6 +326,58 @@ mod tests {
                 for (bit, found) in found.into_iter().enumerate() {
                     assert_eq!(found >> at & 1, byte >> bit & 1);
                 }
+            }
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn sse2_gives_the_same_bits_and_indices() {
+        let mut random = Random(2);
+        for _ in 0..100 {
+            let bytes: [u8; 64] = std::array::from_fn(|_| random.next() as u8);
+            assert_eq!(sse2::bits_of_bytes(&bytes), bits_of_bytes(&bytes));
+            let path: [Mask; 8] =
+                std::array::from_fn(|_| Mask(std::array::from_fn(|_| random.next())));
+            for levels in 0..=8 {
+                let expected: [u8; 64] = std::array::from_fn(|row| {
+                    let bits = path.iter().take(levels).map(|mask| mask.0[3] >> row & 1);
+                    bits.fold(0, |index, bit| index << 1 | bit as u8)
+                });
+                assert_eq!(sse2::leaf_indices(&path, 3, levels as u32), expected);
+            }
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn counted_ranks_are_those_of_a_search() {
+        let mut random = Random(3);
+        for _ in 0..300 {
+            let mut thresholds: Vec<f32> =
+                (0..random.below(31)).map(|_| random.below(50) as f32 - 25.0).collect();
+            thresholds.extend([f32::NEG_INFINITY, f32::INFINITY].iter().take(random.below(3)));
+            thresholds.truncate(31);
+            thresholds.sort_by(f32::total_cmp);
+            thresholds.dedup();
+            let tree = search_tree(&thresholds, 5).unwrap();
+            let mut values = BlockValues([0.0; BLOCK]);
+            values.0.iter_mut().for_each(|value| {
+                let whole = random.below(60) as f32 - 30.0;
+                let others = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0];
+                *value = *others.get(random.below(20)).unwrap_or(&whole);
+            });
+            let rows = 1 + random.below(BLOCK);
+            let of_search = [
+                rank_scalar::ranks::<false>(&values, rows, &tree),
+                rank_scalar::ranks::<true>(&values, rows, &tree),
+            ];
+            let counted = [
+                sse2::ranks::<false>(&values, rows, &tree),
+                sse2::ranks::<true>(&values, rows, &tree),
+            ];
+            for (counted, of_search) in counted.iter().zip(of_search) {
+                assert_eq!(counted[..rows], of_search[..rows], "{thresholds:?}");
             }
         }
     }

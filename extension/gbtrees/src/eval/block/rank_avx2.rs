@@ -1,12 +1,13 @@
-//! Rank search with AVX2: the upper five levels of a search tree in registers for eight values at a
-//! time, the rest by comparing one value with all thresholds below.
+//! Rank search with AVX2: in registers for eight values at a time, below the upper five levels of the
+//! largest search trees by comparing one value with all thresholds there.
 
 use std::arch::x86_64::*;
 
 use crate::eval::block::types::{BLOCK, BlockValues};
 
-/// Levels of a search tree held in registers.
-const TOP: u32 = 5;
+/// Levels of the largest search tree that are searched in registers, and those below.
+const TOP: usize = 5;
+const BELOW: usize = 3;
 
 /// The thresholds below a node of the last such level, in any order, and infinity.
 #[derive(Clone, Copy)]
@@ -35,16 +36,54 @@ pub(super) unsafe fn ranks<const COMPARE: i32>(
     rows: usize,
     tree: &[f32],
 ) -> [u8; BLOCK] {
-    let mut ranks = [0; BLOCK];
-    if !(32..=256).contains(&tree.len()) || !tree.len().is_power_of_two() {
-        return ranks;
+    // SAFETY: the processor has AVX2; the trees have that many places.
+    unsafe {
+        match tree.len() {
+            32 => in_registers::<COMPARE, 5>(values, rows, tree),
+            64 => in_registers::<COMPARE, 6>(values, rows, tree),
+            128 => in_registers::<COMPARE, 7>(values, rows, tree),
+            256 => in_largest::<COMPARE>(values, rows, tree),
+            _ => [0; BLOCK],
+        }
     }
-    let levels_below = tree.len().ilog2() - TOP;
-    let below = below(tree, levels_below);
+}
+
+/// Searches all levels for eight values at a time.
+///
+/// # Safety
+/// The processor has AVX2; the tree has 2^LEVELS places.
+#[inline(always)]
+unsafe fn in_registers<const COMPARE: i32, const LEVELS: usize>(
+    values: &BlockValues,
+    rows: usize,
+    tree: &[f32],
+) -> [u8; BLOCK] {
+    let mut ranks = [0; BLOCK];
+    let groups = values.0.as_chunks::<8>().0.iter().zip(ranks.as_chunks_mut::<8>().0);
+    for (values, ranks) in groups.take(rows.div_ceil(8)) {
+        // SAFETY: as for this function.
+        let places = unsafe { places::<COMPARE, LEVELS>(values, tree) };
+        *ranks = places.map(|place| (place as u32 % (1 << LEVELS)) as u8);
+    }
+    ranks
+}
+
+/// Searches five levels for eight values at a time, and then compares each with the thresholds below.
+///
+/// # Safety
+/// The processor has AVX2; the tree has 256 places.
+#[inline(always)]
+unsafe fn in_largest<const COMPARE: i32>(
+    values: &BlockValues,
+    rows: usize,
+    tree: &[f32],
+) -> [u8; BLOCK] {
+    let mut ranks = [0; BLOCK];
+    let below = below(tree);
     let groups = values.0.as_chunks::<8>().0.iter().zip(ranks.as_chunks_mut::<8>().0);
     for (values, ranks) in groups.take(rows.div_ceil(8)) {
         // SAFETY: the processor has AVX2; a tree has at least 32 places.
-        let tops = unsafe { top::<COMPARE>(values, tree) };
+        let tops = unsafe { places::<COMPARE, TOP>(values, tree) };
         for ((rank, top), value) in ranks.iter_mut().zip(tops).zip(values) {
             let top = top as u32 % (1 << TOP);
             // SAFETY: the processor has AVX2; eight aligned thresholds are read.
@@ -53,16 +92,15 @@ pub(super) unsafe fn ranks<const COMPARE: i32>(
                 let right = _mm256_cmp_ps::<COMPARE>(_mm256_set1_ps(*value), thresholds);
                 ONES[_mm256_movemask_ps(right) as usize % ONES.len()]
             };
-            // Only infinite or missing values count padding.
-            *rank = ((top << levels_below) as u8).saturating_add(steps);
+            *rank = (top << BELOW) as u8 + steps;
         }
     }
     ranks
 }
 
-fn below(tree: &[f32], levels: u32) -> [Below; 1 << TOP] {
+fn below(tree: &[f32]) -> [Below; 1 << TOP] {
     let mut below = [Below([f32::INFINITY; 8]); 1 << TOP];
-    for level in 0..levels {
+    for level in 0..BELOW {
         let (first, width) = (1usize << (TOP + level), 1usize << level);
         let nodes = tree[first..2 * first].chunks_exact(width);
         for (below, nodes) in below.iter_mut().zip(nodes) {
@@ -72,30 +110,39 @@ fn below(tree: &[f32], levels: u32) -> [Below; 1 << TOP] {
     below
 }
 
-/// Returns the places of eight values after five levels of a tree, from 32 on.
+/// Returns the places of eight values after five to seven levels of a tree, from 2^LEVELS on.
 ///
 /// # Safety
-/// The processor has AVX2; there are 32 places.
+/// The processor has AVX2; the tree has these levels.
 #[inline(always)]
-unsafe fn top<const COMPARE: i32>(values: &[f32; 8], tree: &[f32]) -> [i32; 8] {
-    // SAFETY: the processor has AVX2; eight values are read, and eight places written.
+unsafe fn places<const COMPARE: i32, const LEVELS: usize>(
+    values: &[f32; 8],
+    tree: &[f32],
+) -> [i32; 8] {
+    let tree = tree.as_ptr();
+    // SAFETY: the processor has AVX2; eight values are read, and eight places written. Each level has as many
+    // thresholds as places, the first three and the unused one together eight.
     unsafe {
-        let tree = tree.as_ptr();
-        let upper = _mm256_loadu_ps(tree);
-        let fourth = _mm256_loadu_ps(tree.add(8));
-        let fifth = [_mm256_loadu_ps(tree.add(16)), _mm256_loadu_ps(tree.add(24))];
         let values = _mm256_loadu_ps(values.as_ptr());
-        let first = _mm256_cmp_ps::<COMPARE>(values, _mm256_set1_ps(*tree.add(1)));
-        let mut at = step(_mm256_set1_epi32(1), first);
-        // Permutations use three bits of a place, so places count from 0.
-        for nodes in [upper, upper, fourth] {
-            let thresholds = _mm256_permutevar8x32_ps(nodes, at);
-            at = step(at, _mm256_cmp_ps::<COMPARE>(values, thresholds));
+        let mut at = _mm256_set1_epi32(1);
+        let mut steps = [_mm256_setzero_ps(); LEVELS];
+        for level in 0..LEVELS {
+            // Permutations use three bits of a place; the steps before these choose the register.
+            let chosen_by = level.saturating_sub(3);
+            let first = if level < 3 { tree } else { tree.add(1 << level) };
+            let mut found = [_mm256_setzero_ps(); 8];
+            for (register, found) in found.iter_mut().enumerate().take(1 << chosen_by) {
+                *found = _mm256_permutevar8x32_ps(_mm256_loadu_ps(first.add(8 * register)), at);
+            }
+            for bit in (0..chosen_by).rev() {
+                for pair in 0..1 << bit {
+                    found[pair] =
+                        _mm256_blendv_ps(found[2 * pair], found[2 * pair + 1], steps[bit]);
+                }
+            }
+            steps[level] = _mm256_cmp_ps::<COMPARE>(values, found[0]);
+            at = step(at, steps[level]);
         }
-        let left = _mm256_permutevar8x32_ps(fifth[0], at);
-        let right = _mm256_permutevar8x32_ps(fifth[1], at);
-        let thresholds = _mm256_blendv_ps(left, right, first);
-        at = step(at, _mm256_cmp_ps::<COMPARE>(values, thresholds));
         let mut places = [0; 8];
         _mm256_storeu_si256(places.as_mut_ptr().cast(), at);
         places

@@ -56,11 +56,17 @@ pub(super) struct Costs {
     pub(super) condition: u64,
 }
 
+/// Most outputs of a tree that are added together.
+pub(super) const MAX_TOGETHER: usize = 8;
+
 /// Number of possible heights of a tile: 0 to [`TILE_LEVELS`] levels.
 pub(super) const LEVELS: usize = TILE_LEVELS as usize + 1;
 
 pub(super) type Walk = unsafe fn(nodes: &[u16], &[Mask], rows: usize, &mut PathBits);
 pub(super) type Add<S> = unsafe fn(&PathBits, rows: usize, leaves: &[S], &mut Sums<S>);
+/// By the number of a tree's outputs that are added together; the first is not used.
+pub(super) type AddVectors<S> =
+    [unsafe fn(&[u8; BLOCK], vectors: &[S], stride: usize, sums: &mut [S]); MAX_TOGETHER + 1];
 pub(super) type AddWide<S> = unsafe fn(
     &PathBits,
     rows: usize,
@@ -83,6 +89,8 @@ pub(in crate::eval) struct BlockKernel {
     pub(super) min_rows: usize,
     /// Minimum columns for which one shared search is faster than one each.
     pub(super) min_sharing: usize,
+    /// Minimum rows for which a tree's outputs are added together, row by row.
+    pub(super) min_by_row: usize,
     pub(super) costs: Costs,
     /// Into how many parts a mask is divided, of which those with rows are computed.
     pub(super) parts: usize,
@@ -123,6 +131,11 @@ pub(in crate::eval) struct BlockKernel {
     pub(super) add_wide: AddWide<f32>,
     /// Like `add_wide`, for f64 sums.
     pub(super) add_wide_double: AddWide<f64>,
+    /// By outputs: adds to each row's sums the values of its leaf. `sums` has those of a row every `stride`, and `vectors`
+    /// the leaves' values, one after another.
+    pub(super) add_vectors: AddVectors<f32>,
+    /// Like `add_vectors`, for f64 sums.
+    pub(super) add_vectors_double: AddVectors<f64>,
     /// Computes each row's leaf index in a tile of `levels` levels, in the order of rows.
     pub(super) leaf_indices: unsafe fn(&PathBits, rows: usize, levels: u32, &mut [u8; BLOCK]),
 }
@@ -132,6 +145,16 @@ pub(in crate::eval) struct BlockKernel {
 pub(super) const fn parts_in_use(rows: usize, parts: usize) -> usize {
     let used = (rows * parts).div_ceil(BLOCK);
     if used < parts { used } else { parts }
+}
+
+/// Returns the leaves of eight rows.
+///
+/// # Safety
+/// There is a leaf at each index.
+#[inline(always)]
+pub(super) unsafe fn leaves_at<S: Copy>(leaves: &[S], indices: [u8; 8]) -> [S; 8] {
+    // SAFETY: guaranteed by the caller.
+    indices.map(|index| unsafe { *leaves.get_unchecked(usize::from(index)) })
 }
 
 /// The positions of sums in the order of rows.
@@ -153,6 +176,9 @@ pub(in crate::eval) trait BlockSum: Sum {
     /// Returns the addition for higher tiles.
     fn add_wide(kernel: &BlockKernel) -> AddWide<Self>;
 
+    /// Returns the additions of several outputs.
+    fn add_vectors(kernel: &BlockKernel) -> &AddVectors<Self>;
+
     /// Returns the position of each row's sum.
     fn lanes(kernel: &BlockKernel) -> &[u16; BLOCK];
 }
@@ -166,6 +192,11 @@ impl BlockSum for f32 {
     #[inline(always)]
     fn add_wide(kernel: &BlockKernel) -> AddWide<Self> {
         kernel.add_wide
+    }
+
+    #[inline(always)]
+    fn add_vectors(kernel: &BlockKernel) -> &AddVectors<Self> {
+        &kernel.add_vectors
     }
 
     #[inline(always)]
@@ -183,6 +214,11 @@ impl BlockSum for f64 {
     #[inline(always)]
     fn add_wide(kernel: &BlockKernel) -> AddWide<Self> {
         kernel.add_wide_double
+    }
+
+    #[inline(always)]
+    fn add_vectors(kernel: &BlockKernel) -> &AddVectors<Self> {
+        &kernel.add_vectors_double
     }
 
     #[inline(always)]
