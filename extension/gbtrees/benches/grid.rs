@@ -9,7 +9,8 @@
 //! For each model the margins of [`COMPARED`] rows must first be equal to the bit in all kernels and
 //! releases; LightGBM's are rounded to f32. Then all sides take turns, block after block, to meet the
 //! same noise; a block continues through the rows, so that branch predictors cannot learn them. All
-//! sides have the model ready, use one thread, and read rows in place. Each line of JSON has a model, a
+//! sides have the model ready, use one thread, and read rows in place, except that the engine copies
+//! those of models with linear leaves, and their doubles, within the time. Each line of JSON has a model, a
 //! number of rows per call, and a side, with the nanoseconds per row of each block.
 //!
 //! `serve MODEL ROWS KERNEL` instead measures one model on request of `grid/formats.py`.
@@ -31,7 +32,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clock::Clock;
-use gbtrees::internals::{BatchScratch, CompiledModel, Kernel, Scratch};
+use gbtrees::internals::{BatchScratch, CompiledModel, Kernel, Scratch, StableBytes};
 use gbtrees::{Cancel, Limits};
 use libloading::Library;
 use lightgbm::{Booster, is_lightgbm};
@@ -88,7 +89,7 @@ impl Other {
     }
 }
 
-fn sides<'a, B: gbtrees::internals::StableBytes>(
+fn sides<'a, B: StableBytes>(
     compiled: &'a CompiledModel<B>,
     peers: &'a [(String, Other)],
 ) -> Vec<Side<'a>> {
@@ -98,7 +99,15 @@ fn sides<'a, B: gbtrees::internals::StableBytes>(
         let mut many = BatchScratch::with_kernel(compiled, kernel);
         let margins = move |rows: &[f32], out: &mut Vec<f32>| {
             out.resize(rows.len() / features * outputs, 0.0);
-            if rows.len() == features {
+            let one_row = rows.len() == features;
+            let wide;
+            let rows = if compiled.has_linear_leaves() {
+                wide = narrowed(compiled, rows);
+                &wide
+            } else {
+                rows
+            };
+            if one_row {
                 compiled.margins(&mut one, rows, out).unwrap();
             } else {
                 compiled.margins_batch(&mut many, rows, out).unwrap();
@@ -109,6 +118,22 @@ fn sides<'a, B: gbtrees::internals::StableBytes>(
     kernels
         .chain(peers.iter().flat_map(|(version, peer)| peer.sides(version, features, outputs)))
         .collect()
+}
+
+/// Returns rows as the engine reads them.
+fn narrowed<B: StableBytes>(compiled: &CompiledModel<B>, rows: &[f32]) -> Vec<f32> {
+    let (features, width) = (compiled.num_features(), compiled.row_length());
+    let mut narrowed = vec![0.0; rows.len() / features * width];
+    let categories: Vec<_> = (0..features).map(|feature| compiled.categories(feature)).collect();
+    for (row, narrowed) in rows.chunks(features).zip(narrowed.chunks_mut(width)) {
+        let values = row.iter().zip(&categories).map(|(cell, categories)| {
+            let number = f64::from(*cell);
+            let Some(categories) = categories else { return number };
+            categories.code_of_float(number).map_or(f64::NAN, |code| categories.row_value(code))
+        });
+        compiled.narrow_row(&values.collect::<Vec<_>>(), narrowed);
+    }
+    narrowed
 }
 
 /// Panics unless all sides give the same bits.

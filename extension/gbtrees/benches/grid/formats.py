@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime
+from shapes import pool
 from skl2onnx import to_onnx
 from sklearn.ensemble import GradientBoostingRegressor
 
@@ -129,16 +130,17 @@ def catboost_sides(path: Path, rows: np.ndarray) -> tuple[np.ndarray, dict[str, 
         borders = Path(folder) / "borders"
         model.save_borders(str(borders))
 
-        def pool(kind: str, count: int) -> catboost.Pool:
-            made = catboost.Pool(rows[:count])
+        def made_of(kind: str, count: int) -> catboost.Pool:
+            made = pool(path.stem, rows[:count])
             if kind == "quantized":
                 made.quantize(input_borders=str(borders))
             return made
 
-        # CatBoost fails on quantized features of more borders than a byte counts.
+        # CatBoost fails on quantized features of more borders than a byte counts, and on those of categories.
         most = max(len(borders) for borders in model.get_borders().values())
-        kinds = ("raw", "quantized") if most < 256 else ("raw",)
-        pools = {(kind, n): pool(kind, n) for kind in kinds for n in (*ROWS, COMPARED)}
+        can_quantize = most < 256 and not model.get_cat_feature_indices()
+        kinds = ("raw", "quantized") if can_quantize else ("raw",)
+        pools = {(kind, n): made_of(kind, n) for kind in kinds for n in (*ROWS, COMPARED)}
 
     def margins(kind: str, count: int) -> np.ndarray:
         pool = pools[kind, count]

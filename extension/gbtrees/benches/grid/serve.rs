@@ -15,9 +15,9 @@ use gbtrees::internals::Precision;
 use gbtrees::internals::{BatchScratch, CompiledModel, Kernel, Scratch};
 use gbtrees::{Cancel, Limits};
 
-use crate::Rotation;
 use crate::clock::Clock;
 use crate::xgboost::floats;
+use crate::{Rotation, narrowed};
 
 pub(crate) fn run(model: &Path, rows: &Path, kernel: &str) {
     let kernel = Kernel::from_name(kernel).unwrap();
@@ -26,7 +26,7 @@ pub(crate) fn run(model: &Path, rows: &Path, kernel: &str) {
     let compiled =
         CompiledModel::open(gbtrees::internals::compile(&model, &[], Cancel::never()).unwrap())
             .unwrap();
-    let rows = floats(rows);
+    let rows = narrowed(&compiled, &floats(rows));
     // Margins in the width of the model's sums are the fastest.
     match model.sum_precision() {
         Precision::Single => answer::<f32>(&compiled, kernel, &rows),
@@ -39,7 +39,7 @@ fn answer<M: Margin + Default>(
     kernel: Kernel,
     rows: &[f32],
 ) {
-    let (features, outputs) = (compiled.num_features(), compiled.num_outputs());
+    let (features, outputs) = (compiled.row_length(), compiled.num_outputs());
     let mut one = Scratch::with_kernel(compiled, kernel);
     let mut many = BatchScratch::with_kernel(compiled, kernel);
     let mut rotation = Rotation { rows, features, next: 0 };

@@ -8,8 +8,12 @@ many outputs. Settings that a kind does not name are the library's defaults:
 
     leafwise    LightGBM, leaf by leaf without a limit of the depth; 31 leaves are its default
     heavy       the same of a target with heavy tails, whose trees become deeper still
+    dropout     the same by DART
+    linear      the same with linear leaves
     default     XGBoost, depth 6; deep has another depth, shallow10 ten classes
     lossguide   XGBoost, leaf by leaf
+    dart        XGBoost, DART
+    statistics  CatBoost, with target statistics of the categories in every fifth feature
     oblivious   CatBoost; bordersN are random symmetric trees, N borders per feature, of any depth
     forest      scikit-learn's random forest, as ONNX
     isolation   scikit-learn's isolation forest, 256 samples per tree, as ONNX
@@ -35,7 +39,7 @@ from sklearn.ensemble import IsolationForest, RandomForestClassifier, RandomFore
 
 import catboost
 import lightgbm as lgb
-from train import SCORED_ROWS, TRAINING_ROWS, table
+from train import SCORED_ROWS, TRAINING_ROWS, is_code, table
 
 BORDERS = (1, 32, 254, 65_535)
 DEPTHS = (*range(1, 13), 14, 16)
@@ -56,6 +60,11 @@ class Shape(NamedTuple):
         return f"{self.trees}x{self.size}x{self.features}-{self.kind}"
 
     @property
+    def rows(self) -> str:
+        """Returns the kind of its rows."""
+        return "categorical" if self.kind == "statistics" else "dense"
+
+    @property
     def outputs(self) -> int:
         """Returns the number of outputs."""
         is_random = self.kind.startswith("borders")
@@ -64,9 +73,8 @@ class Shape(NamedTuple):
 
 def _data(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
     """Returns training rows and labels: 0 and 1, or classes."""
-    values, label = table(
-        np.random.default_rng([shape.features, 34]), TRAINING_ROWS, shape.features, "dense"
-    )
+    rng = np.random.default_rng([shape.features, 34])
+    values, label = table(rng, TRAINING_ROWS, shape.features, shape.rows)
     if shape.outputs > 1:
         label = np.digitize(values[:, 0] + label, np.linspace(-1, 2, shape.outputs - 1))
     return values, label
@@ -82,6 +90,7 @@ def _lightgbm(path: Path, shape: Shape) -> None:
         params |= {"objective": "multiclass", "num_class": shape.outputs}
     else:
         params |= {"objective": "binary"}
+    params |= {"dropout": {"boosting": "dart"}, "linear": {"linear_tree": True}}.get(shape.kind, {})
     lgb.train(params, lgb.Dataset(values, label), shape.trees).save_model(path)
 
 
@@ -90,6 +99,8 @@ def _xgboost(path: Path, shape: Shape) -> None:
     params = {"objective": "binary:logistic", "nthread": 1, "seed": 7, "max_depth": shape.size}
     if shape.kind == "lossguide":
         params |= {"grow_policy": "lossguide", "max_leaves": shape.size, "max_depth": 0}
+    if shape.kind == "dart":
+        params |= {"booster": "dart", "rate_drop": 0.1}
     if shape.outputs > 1:
         params |= {"objective": "multi:softprob", "num_class": shape.outputs}
     matrix = xgb.QuantileDMatrix(values, label=label)
@@ -120,7 +131,18 @@ def _catboost(path: Path, shape: Shape) -> None:
     loss = "MultiClass" if shape.outputs > 1 else "Logloss"
     params = {"iterations": shape.trees, "depth": shape.size, "loss_function": loss}
     quiet = {"random_seed": 7, "thread_count": 1, "verbose": False, "allow_writing_files": False}
-    catboost.CatBoost(params | quiet).fit(values, label).save_model(str(path))
+    model = catboost.CatBoost(params | quiet)
+    model.fit(pool(path.stem, values, label)).save_model(str(path))
+
+
+def pool(name: str, rows: np.ndarray, label: np.ndarray | None = None) -> catboost.Pool:
+    """Returns CatBoost's rows for the model of that name."""
+    if not name.endswith("-statistics"):
+        return catboost.Pool(rows, label)
+    codes = [feature for feature in range(rows.shape[1]) if is_code("categorical", feature)]
+    cells = rows.astype(object)
+    cells[:, codes] = rows[:, codes].astype(int)
+    return catboost.Pool(cells, label, cat_features=codes)
 
 
 def _random_oblivious(path: Path, shape: Shape) -> None:
@@ -181,11 +203,15 @@ KINDS: dict[str, tuple[str, Train, tuple[tuple[int, int, tuple[int, ...]], ...]]
     ),
     "leafwise5": ("txt", _lightgbm, ((100, 31, ALL),)),
     "heavy": ("txt", _lightgbm, ((100, 31, ONE), (100, 255, ONE))),
+    "dropout": ("txt", _lightgbm, ((100, 31, ONE),)),
+    "linear": ("txt", _lightgbm, ((100, 31, FEW),)),
     "default": ("ubj", _xgboost, ((100, 6, ALL),)),
     "default5": ("ubj", _xgboost, ((100, 6, ALL),)),
     "shallow10": ("ubj", _xgboost, ((100, 4, ONE),)),
     "deep": ("ubj", _xgboost, ((100, 10, ALL), (50, 12, ALL))),
     "lossguide": ("ubj", _xgboost, ((100, 31, ALL), (100, 255, ALL))),
+    "dart": ("ubj", _xgboost, ((100, 6, ONE),)),
+    "statistics": ("cbm", _catboost, ((200, 6, FEW),)),
     "oblivious": ("cbm", _catboost, ((1000, 6, ALL), (500, 8, FEW), (200, 10, FEW))),
     "oblivious5": ("cbm", _catboost, ((200, 6, FEW),)),
     "forest": ("onnx", _sklearn, ((100, 25, FEW), (500, 40, ONE))),
@@ -204,12 +230,14 @@ KINDS: dict[str, tuple[str, Train, tuple[tuple[int, int, tuple[int, ...]], ...]]
 
 def rows_of(folder: Path, name: str) -> Path:
     """Returns the file of a model's rows to score, creating it if necessary."""
-    features, kind = name.split("x", 2)[2].split("-")
-    path = folder / f"rows-{features}-{kind}.f32"
-    shared = folder / f"rows-{features}.f32"
+    trees, size, features_and_kind = name.split("x", 2)
+    features, kind = features_and_kind.split("-")
+    shape = Shape(int(trees), int(size), int(features), kind)
+    path = folder / f"rows-{features_and_kind}.f32"
+    shared = folder / f"rows-{features}{'' if shape.rows == 'dense' else '-codes'}.f32"
     if not shared.exists():
-        rng = np.random.default_rng([int(features), 35])
-        table(rng, SCORED_ROWS, int(features), "dense")[0].astype("<f4").tofile(shared)
+        rng = np.random.default_rng([shape.features, 35])
+        table(rng, SCORED_ROWS, shape.features, shape.rows)[0].astype("<f4").tofile(shared)
     if not path.exists():
         path.symlink_to(shared.name)
     return path
