@@ -10,7 +10,7 @@ import pytest
 import xgboost
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -18,6 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 import catboost
 import lightgbm
 import pgboost
+from pgboost.libraries.ensemble import are_same
 
 ROWS = 400
 GENERATOR = np.random.default_rng(20261128)
@@ -372,3 +373,20 @@ def test_categories_of_the_frame_are_refused_behind_a_step(connection: psycopg.C
     model = make_pipeline(columns, xgboost.XGBRegressor(**options)).fit(frame, frame.k == 2)
     with pytest.raises(pgboost.UnsupportedModelError, match="splits by categories of a column"):
         pgboost.push(connection, "raw", model)
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
+def test_forests_whose_threads_add_in_any_order(connection: psycopg.Connection, kind: Any) -> None:
+    model = kind(60, n_jobs=8, random_state=1).fit(FRAME, CLASSES)
+    for check in (True, FRAME.astype("float32")):
+        pgboost.push(connection, "threads", model, check=check)
+    assert pgboost.verify(connection, "threads", model, FRAME)
+
+
+def test_another_order_of_sums_is_no_other_precision() -> None:
+    numbers = np.array([1 / 3, np.nan, 0.0])
+    assert are_same(numbers, np.nextafter(numbers, 1))
+    for other in (numbers.astype("float32"), numbers[:2], numbers + 1e-9):
+        assert not are_same(numbers, other.astype(float))
+    assert are_same(np.array(["a"]), np.array(["a"]))
+    assert not are_same(np.array(["a"]), np.array(["b"]))

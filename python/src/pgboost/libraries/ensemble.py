@@ -172,13 +172,20 @@ def _in_doubles(function: Callable[[Any], Any], frame: Any) -> Any:
     }
     if wide:
         same = function(frame.astype(wide if hasattr(frame, "columns") else wide[""]))
-        if not np.array_equal(np.asarray(found), np.asarray(same)):
+        if not are_same(np.asarray(found), np.asarray(same)):
             narrow = sorted({str(types[name]) for name in wide})
             raise UnsupportedModelError(
                 f"the model computes columns of {', '.join(narrow)} in less than double precision, which SQL"
                 " does not: convert them to float64 or int64, and fit it again"
             )
     return found
+
+
+def are_same(found: Any, same: Any) -> bool:
+    """Compares predictions; threads of a forest add its trees in another order each time."""
+    if found.dtype.kind != "f" or found.shape != same.shape:
+        return np.array_equal(found, same)
+    return np.allclose(found, same, rtol=2**-40, atol=2**-60, equal_nan=True)
 
 
 def _renumbered(ensemble: Ensemble, numbers: dict[int, int]) -> Ensemble:
