@@ -123,12 +123,12 @@ def _of_column(step: Any, place: int) -> Any:
 
 
 def _scaled(scaler: Any, kind: Any, form: Callable[[Any], Any], values: Any) -> Any:
-    """Scales a column of numbers; scikit-learn refuses those that are not finite."""
+    """Scales a column of numbers; scikit-learn refuses infinite ones, which stay so."""
     largest = float(np.finfo(kind).max)
     column = np.clip(values, -largest, largest).astype(kind).reshape(-1, 1)
     scaled = scaler.transform(form(column))
     scaled = scaled.toarray() if hasattr(scaled, "toarray") else np.asarray(scaled)
-    return scaled.astype(np.float64).reshape(np.shape(values))
+    return np.where(np.isinf(values), values, scaled.astype(np.float64).reshape(np.shape(values)))
 
 
 def _after_imputer(step: Any, features: list[Feature]) -> list[Feature]:
