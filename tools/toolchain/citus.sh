@@ -2,8 +2,8 @@
 # Builds Citus from its source, CITUS_SOURCE (an archive, or a directory), and installs it into the PostgreSQL
 # of PG_CONFIG.
 #
-# Only the tests of pgboost_citus need it. Compression and SSL are left out: wheels of PostgreSQL have
-# neither.
+# Only the tests of pgboost_citus need it. Compression and SSL are left out, which wheels of PostgreSQL have not, and
+# statistics, which need curl. Times of files are kept, since a configure that seems old would be made again.
 set -euo pipefail
 . "$(dirname "$0")/env.sh"
 
@@ -20,7 +20,7 @@ source=$root/.build/citus
 rm -rf "$source"
 mkdir -p "$source"
 if [ -d "$CITUS_SOURCE" ]; then
-    cp -r "$CITUS_SOURCE/." "$source"
+    cp -a "$CITUS_SOURCE/." "$source"
 else
     tar --extract --file "$CITUS_SOURCE" --directory "$source" --strip-components 1
 fi
@@ -40,6 +40,6 @@ chmod +x "$compiler"
 say "building Citus for PostgreSQL $(postgres_major), about a minute of processor time"
 log=$source/build.log
 cd "$source"
-{ ./configure CC="$compiler" PG_CONFIG="$pg_config" --without-lz4 --without-zstd &&
+{ ./configure CC="$compiler" PG_CONFIG="$pg_config" --without-libcurl --without-lz4 --without-zstd &&
     make --silent extension && make --silent install-extension; } >"$log" 2>&1 ||
     die "Citus was not built: the last lines of $log are" "$(tail -5 "$log")"
