@@ -1,6 +1,7 @@
 """Every statement that predicts for many rows does so in batches, also where no EXPLAIN shows it:
 auto_explain tells the plans that ran."""
 
+import re
 from collections.abc import Iterator
 
 import psycopg
@@ -211,6 +212,17 @@ def test_debug_messages_give_the_reason_without_a_batch(
     connection.execute(f"EXPLAIN {query}")
     told = [one for one in told if "is not computed in batches" in one]
     assert len(told) == 1 and told[0].endswith(": " + REASONS[query]), told
+
+
+def test_other_extensions_may_look_at_the_nodes_data(connection: psycopg.Connection) -> None:
+    # Citus reads the first cell of every custom scan's data as a node.
+    told: list[str] = []
+    connection.add_notice_handler(lambda notice: told.append(notice.message_detail or ""))
+    connection.execute("SET client_min_messages = log")
+    connection.execute("SET debug_print_plan = on")
+    connection.execute(f"SELECT {PRICE} FROM homes")
+    (plan,) = [one for one in told if ":custom_private" in one]
+    assert re.search(r":custom_private \(\(i ", plan)
 
 
 @pytest.mark.parametrize(("query", "reads"), [

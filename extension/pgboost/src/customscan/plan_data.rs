@@ -1,7 +1,8 @@
 //! The node's own data in its path and in its plan (`custom_private`), as records.
 //!
 //! PostgreSQL copies a plan into its cache and sends it to parallel workers, so a record is a list of integers
-//! and nodes. Only this file knows the layout.
+//! and nodes. Only this file knows the layout. The list itself is always of nodes: other extensions look at the first
+//! one of every custom scan, as Citus does to find its plans.
 
 use pg_interface::nodes;
 use pgrx::pg_sys::{self, List, Node};
@@ -128,16 +129,19 @@ impl PlanData {
     /// PostgreSQL's memory may be allocated.
     pub(super) unsafe fn encode(&self) -> *mut List {
         // SAFETY: guaranteed by the caller.
-        unsafe { integers(self.numbers()) }
+        unsafe { nodes::list_of([integers(self.numbers())]) }
     }
 
     /// Decodes the data that [`PlanData::encode`] wrote.
     ///
     /// # Safety
-    /// The list is valid and of integers.
+    /// The list is valid.
     pub(super) unsafe fn decode(private: *mut List) -> Option<PlanData> {
-        // SAFETY: guaranteed by the caller.
-        PlanData::of(unsafe { nodes::list_integers(private) })
+        // SAFETY: guaranteed by the caller; the node is a list of integers.
+        unsafe {
+            let numbers = nodes::list_pointers::<Node>(private).next()?;
+            PlanData::of(nodes::list_integers(numbers.cast()))
+        }
     }
 
     fn numbers(&self) -> Vec<i32> {
