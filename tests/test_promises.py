@@ -10,17 +10,14 @@ from tests.files import ROOT
 PAGE = ROOT / "docs" / "dev" / "testing.md"
 PROMISES = 47
 # Where the page's paths begin.
-FOLDERS = (ROOT, ROOT / "tests" / "extension")
-# A file or folder in code, and perhaps a test in it; or one more test of the last file.
-NAMED = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:md|toml|sh|py))?(?:::(\w+))?`")
+FOLDERS = (ROOT, ROOT / "tests" / "extension", ROOT / "extension")
+# A file or folder in code, and perhaps a test in it.
+NAMED = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:md|toml|sh|py))(?:::(\w+))?`")
 
 
 def named() -> Iterator[tuple[str, str]]:
     """The files of the page, each with a test or an empty string."""
-    last = ""
-    for path, test in NAMED.findall(PAGE.read_text()):
-        last = path or last
-        yield last, test
+    yield from NAMED.findall(PAGE.read_text())
 
 
 def test_every_promise_has_a_line() -> None:
