@@ -15,6 +15,7 @@ import psycopg
 
 from bench.inside.connections import copies, first, preloaded
 from bench.inside.deploys import deploys
+from bench.inside.few_rows import few_rows
 from bench.inside.one_row import one_row
 from bench.inside.scans import scans, statements, workers
 from bench.inside.series import Load, Subjects
@@ -34,6 +35,7 @@ OPTIONS = {
 }
 # Each step's title and function. The last one restarts the server.
 STEPS: dict[str, tuple[str, Callable[[Site, Load], Subjects]]] = {
+    "few-rows": ("pgbench, prepared statements of one to a thousand rows", few_rows),
     "scan": (f"full scans of {ROWS:,} rows, in one process", scans),
     "workers": ("full scans by one and by two parallel workers, and by two connections", workers),
     "statements": ("whole statements, with batches and without", statements),

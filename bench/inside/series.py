@@ -14,6 +14,10 @@ PROTOCOLS, CLIENTS = ("simple", "prepared"), (1, 5, 20)
 # Further forms of the one-row query besides columns, and their number of clients.
 OTHER_FORMS, OTHER_CLIENTS = ("row", "jsonb"), 5
 BATCHES = ("on", "off")
+# Numbers of rows of a prepared statement with the small model, and the number with the further ones: one of
+# XGBoost, and LightGBM's and CatBoost's with the libraries' defaults.
+FEW, SHAPE_ROWS = (1, 10, 100, 300, 1_000), 100
+WIDER, LEAFWISE, OBLIVIOUS = "200x8", "lightgbm", "catboost"
 
 Subject = dict[str, Any]
 Subjects = dict[str, Subject]
