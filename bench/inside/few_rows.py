@@ -6,6 +6,7 @@ plan. pgbench measures all interleaved, one client over a Unix socket; a run's f
 
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +57,23 @@ def models(features: np.ndarray, target: np.ndarray) -> Iterator[tuple[str, byte
     yield OBLIVIOUS, oblivious.fit(pool)._serialize_model()
 
 
+@contextmanager
+def made(connection: psycopg.Connection) -> Iterator[None]:
+    """Makes the table and the further models; the settings of pgbench's connections end with it in any case.
+
+    The cluster's files are kept, so that settings of its database would count for all later measurements.
+    """
+    make(connection)
+    try:
+        connection.execute(f"ALTER DATABASE {DATABASE} SET plan_cache_mode = force_generic_plan")
+        yield
+    finally:
+        connection.execute(f"ALTER DATABASE {DATABASE} RESET ALL")
+        connection.execute("DROP TABLE few_flights")
+        for label in (WIDER, LEAFWISE, OBLIVIOUS):
+            connection.execute("SELECT drop_model(%s)", (f"few_{label}",))
+
+
 def make(connection: psycopg.Connection) -> None:
     """Makes the table, and loads the further models."""
     set_(connection, {"client_min_messages": "warning"})
@@ -86,10 +104,7 @@ def expressions() -> dict[str, str]:
 
 def few_rows(site: Site, load: Load) -> Subjects:
     """Measures microseconds of a statement: `ROWS/control`, `ROWS/MODEL/on`, `ROWS/MODEL/off`."""
-    with tempfile.TemporaryDirectory() as folder, site.connect() as connection:
-        make(connection)
-        # Of pgbench's connections.
-        connection.execute(f"ALTER DATABASE {DATABASE} SET plan_cache_mode = force_generic_plan")
+    with tempfile.TemporaryDirectory() as folder, site.connect() as connection, made(connection):
 
         def run(name: str, expression: str, rows: int, batch: str = "on") -> Measure:
             script = Path(folder, f"{name.replace('/', '-').replace(' ', '-')}.sql")
@@ -114,9 +129,4 @@ def few_rows(site: Site, load: Load) -> Subjects:
                     for batch in BATCHES:
                         name = f"{rows}/{label}/{batch}"
                         measures[name] = run(name, expression, rows, batch)
-        found = interleaved(measures, load.repetitions)
-        connection.execute(f"ALTER DATABASE {DATABASE} RESET ALL")
-        connection.execute("DROP TABLE few_flights")
-        for label in (WIDER, LEAFWISE, OBLIVIOUS):
-            connection.execute("SELECT drop_model(%s)", (f"few_{label}",))
-        return {"few rows": subject("us", found)}
+        return {"few rows": subject("us", interleaved(measures, load.repetitions))}
