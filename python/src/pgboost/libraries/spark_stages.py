@@ -6,7 +6,7 @@ columns and vectors into one vector.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -62,12 +62,8 @@ class Stages:
 
     def index(self, about: dict[str, Any], path: Path) -> None:
         """Numbers texts in their order; with `keep`, others and NULL have the next number."""
-        (row,) = rows_of(path / "data")
         keeps = parameter(about, "handleInvalid") == "keep"
-        triples = zip(
-            columns(about, "input"), columns(about, "output"), row["labelsArray"], strict=True
-        )
-        for name, made, texts in triples:
+        for name, made, texts in _learned(about, path, "labelsArray"):
             (feature,) = self._features(name)
             if not feature.is_raw:
                 refuse_stage(about, "indexes what another stage has computed")
@@ -76,12 +72,8 @@ class Stages:
             self.texts[made] = texts
 
     def encode(self, about: dict[str, Any], path: Path) -> None:
-        (row,) = rows_of(path / "data")
         keeps = parameter(about, "handleInvalid") == "keep"
-        triples = zip(
-            columns(about, "input"), columns(about, "output"), row["categorySizes"], strict=True
-        )
-        for name, made, size in triples:
+        for name, made, size in _learned(about, path, "categorySizes"):
             if not 0 < size <= _MOST_CATEGORIES:
                 refuse_stage(about, f"has {size} categories, not 1 to {_MOST_CATEGORIES}")
             (feature,) = self._features(name)
@@ -91,6 +83,12 @@ class Stages:
             self._made[made] = [
                 feature.then(partial(_is_category, place, size)) for place in range(width)
             ]
+
+
+def _learned(about: dict[str, Any], path: Path, key: str) -> Iterator[tuple[str, str, Any]]:
+    """Yields each column's name, that of the column made of it, and what the stage has learned of it."""
+    (row,) = rows_of(path / "data")
+    yield from zip(columns(about, "input"), columns(about, "output"), row[key], strict=True)
 
 
 def _numbered(column: int, values: list[Any], other: float | None) -> Feature:
