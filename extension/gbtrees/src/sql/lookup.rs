@@ -145,7 +145,7 @@ impl<'m> Bits<'m> {
         });
         let Some(end) = ends.max() else { return Ok(()) };
         if end.saturating_add(2).saturating_mul(sets.len()) > MAX_BITS {
-            let message = "cannot export a model with so many categories in its splits as SQL";
+            let message = "cannot export a model with too many categories in its splits as SQL";
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
         let mut table = String::new();

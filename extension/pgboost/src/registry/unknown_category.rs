@@ -18,6 +18,7 @@ pub(crate) enum UnknownPolicy {
 /// The format of files whose library takes an unknown category for missing. In the others it is an error,
 /// unless the file has a code for it, or is a tree ensemble whose attributes say that it is missing.
 const LIGHTGBM: &str = "lightgbm text";
+/// The beginning of the format of tree ensembles.
 const TREE_ENSEMBLE: &str = "tree ensemble ";
 
 impl UnknownPolicy {
