@@ -11,6 +11,7 @@ from bench.report.measured import (
     CLIENTS,
     PREPARED,
     SIMPLE,
+    TREES,
     Entry,
     Measured,
     RequestSpec,
@@ -121,26 +122,27 @@ class Case:
         return min(one.count for one in (self.rate, *self.ratios.values()))
 
 
-# What an application sends, by which protocol, and with how many clients.
-_CASES: tuple[tuple[str, Entry, str, tuple[int, ...]], ...] = (
-    ("one prediction, prepared", PREPARED, "random", (20, 100)),
-    ("one prediction, simple query", SIMPLE, "random", (20, 100)),
-    ("one prediction, unnamed statement", EXTENDED, "random", (20,)),
-    ("prepared through PgBouncer", POOLED_PREPARED, "random", (100,)),
-    ("100 keys", PREPARED, "batch", (5,)),
-    ("best ten of 100 candidates", PREPARED, "rank_100", (20,)),
-    ("best ten of 1,000 candidates", PREPARED, "rank_1000", (20,)),
-    ("best ten of 100 ids sent", PREPARED, "rank_ids", (20,)),
-    ("features sent", PREPARED, "given", (20,)),
-    ("features written, then ranked", PREPARED, "fresh", (20,)),
-    ("fifty models, by tenant", PREPARED, "tenants", (20,)),
+# What an application sends, by which protocol, with how many clients, and to a model of how many trees.
+_CASES: tuple[tuple[str, Entry, str, tuple[int, ...], int], ...] = (
+    ("one prediction, prepared", PREPARED, "random", (20, 100), TREES),
+    ("one prediction, simple query", SIMPLE, "random", (20, 100), TREES),
+    ("one prediction, unnamed statement", EXTENDED, "random", (20,), TREES),
+    ("prepared through PgBouncer", POOLED_PREPARED, "random", (100,), TREES),
+    ("100 keys", PREPARED, "batch", (5,), TREES),
+    ("best ten of 100 candidates", PREPARED, "rank_100", (20,), TREES),
+    ("best ten of 100 candidates, 200 trees", PREPARED, "rank_100", (20,), 200),
+    ("best ten of 1,000 candidates", PREPARED, "rank_1000", (20,), TREES),
+    ("best ten of 100 ids sent", PREPARED, "rank_ids", (20,), TREES),
+    ("features sent", PREPARED, "given", (20,), TREES),
+    ("features written, then ranked", PREPARED, "fresh", (20,), TREES),
+    ("fifty models, by tenant", PREPARED, "tenants", (20,), TREES),
 )
 
 
 def cases(measured: Measured) -> Iterator[Case]:
     """Yields the cases that were measured."""
-    for text, own, request, several in _CASES:
-        for asked in (RequestSpec(request, clients) for clients in several):
+    for text, own, request, several, trees in _CASES:
+        for asked in (RequestSpec(request, clients, trees) for clients in several):
             if rate := measured.spread(own, asked, "rate"):
                 yield Case(text, own, asked, rate, ratios(measured, own, asked))
 
