@@ -137,6 +137,18 @@ error_table! {
     GeneratedFeature { column: String } =>
         FEATURE_NOT_SUPPORTED, "cannot maintain scores whose feature \"{column}\" is a generated column",
         detail "PostgreSQL computes it after the triggers that score the row.";
+    ScoreFeature { column: String } =>
+        FEATURE_NOT_SUPPORTED, "cannot maintain scores whose feature \"{column}\" is a maintained score or its version",
+        hint "Name another column, or train the model without it.";
+    GeneratedScore { column: String } =>
+        FEATURE_NOT_SUPPORTED, "cannot maintain scores in column \"{column}\", which is a generated column",
+        hint "Name a column that does not exist yet.";
+    /// Values of others would be overwritten.
+    NotScores { table: Phrase, score: String, version: String } =>
+        OBJECT_NOT_IN_PREREQUISITE_STATE,
+        "table {table} has rows of which only one of \"{score}\" and \"{version}\" is null",
+        detail "These are not scores and their versions, and would be overwritten.",
+        hint "Name columns that do not exist yet, or set both to null.";
     ScoreOutput { output: String } =>
         INVALID_PARAMETER_VALUE, "invalid output of scores: \"{output}\"",
         hint "Use predict, predict_array, predict_class, predict_margin or predict_proba.";

@@ -140,7 +140,8 @@ impl ScoredRows {
                 self.reference = definition.maintained.reference(&registry)?;
                 let row_type = change.row_type();
                 let predictor = Predictor::begin_rows(row_type, &self.reference, function)?;
-                require_stored(change.table(), &predictor)?;
+                let maintained = definition.columns.map(|column| change.column_name(column));
+                require_written(change.table(), &predictor, &maintained)?;
                 let length = predictor.image().row_length();
                 self.new.resize(length, 0.0);
                 self.old.resize(length, 0.0);
@@ -206,17 +207,22 @@ fn score_of(
 }
 
 /// # Errors
-/// [`Error::GeneratedFeature`].
-fn require_stored(table: Oid, predictor: &Predictor) -> Result<()> {
+/// [`Error::GeneratedFeature`], and [`Error::ScoreFeature`] for one that is among `maintained` columns.
+fn require_written(table: Oid, predictor: &Predictor, maintained: &[String]) -> Result<()> {
     let image = predictor.image();
-    let names = (0..image.num_features()).filter_map(|index| image.feature_name(index));
-    match names.into_iter().find(|name| row_trigger::is_generated(table, name)) {
-        Some(column) => Err(Error::GeneratedFeature { column: column.to_owned() }),
-        None => Ok(()),
+    for name in (0..image.num_features()).filter_map(|index| image.feature_name(index)) {
+        if row_trigger::is_generated(table, name) {
+            return Err(Error::GeneratedFeature { column: name.to_owned() });
+        }
+        if maintained.iter().any(|column| column == name) {
+            return Err(Error::ScoreFeature { column: name.to_owned() });
+        }
     }
+    Ok(())
 }
 
-/// Raises unless a model can score the rows of a table. `function` is one of the extension's.
+/// Raises unless a model can score the rows of a table, none of whose `maintained` columns it reads. `function`
+/// is one of the extension's.
 ///
 /// # Errors
 /// Those of a prediction, apart from that of a row whose values are NULL.
@@ -224,11 +230,12 @@ pub(crate) fn require_scorable(
     table: Oid,
     reference: &str,
     output: Output,
+    maintained: &[String],
     function: Oid,
 ) -> Result<()> {
     let row_type = row_trigger::row_type_of(table);
     let mut predictor = Predictor::begin_rows(row_type, reference, function)?;
-    require_stored(table, &predictor)?;
+    require_written(table, &predictor, maintained)?;
     let mut features = vec![0.0; predictor.image().row_length()];
     let row = row_trigger::null_row(row_type);
     match score_of(&mut predictor, output, row, &mut features) {

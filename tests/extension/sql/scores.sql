@@ -139,6 +139,21 @@ SELECT maintain_scores('places', 'price', output => 'predict_leaf');
 SELECT maintain_scores('places', 'price', on_error => 'ignore');
 SELECT load_model('generated', file_of('price'), feature_names => '{half,rooms,age}');
 SELECT maintain_scores('places', 'generated');
+-- Nothing that is not a score is overwritten, and no score is made of itself.
+INSERT INTO places VALUES (60, 4, 1);
+ALTER TABLE places ADD sold real DEFAULT 100;
+SELECT maintain_scores('places', 'price', 'area');
+SELECT maintain_scores('places', 'price', 'score', 'rooms');
+SELECT maintain_scores('places', 'price', 'half');
+SELECT maintain_scores('places', 'price', 'sold');
+UPDATE places SET sold = NULL;
+SELECT maintain_scores('places', 'price', 'sold');
+CALL refresh_scores('places');
+SELECT load_model('reads', file_of('price'), feature_names => '{sold,rooms,age}');
+SELECT maintain_scores('places', 'reads');
+SELECT load_model('price', file_of('price'), feature_names => '{sold,rooms,age}', allow_change => true);
+INSERT INTO places VALUES (60, 4, 1) RETURNING sold;
+SELECT deploy_model('price@1', allow_change => true), drop_scores('places', 'sold', true);
 SELECT maintain_scores('places', 'price');
 SELECT maintain_scores('places', 'price', 'again');
 \set VERBOSITY terse

@@ -9,7 +9,7 @@ use row_source::names::MAX_BYTES;
 use super::{optional_text, required, required_text};
 use crate::error::{Error, Result};
 use crate::registry::model::Model;
-use crate::registry::predict_functions::run;
+use crate::registry::predict_functions::{ask, run};
 use crate::registry::reference::{Reference, Wanted};
 use crate::registry::scores::{self, Maintained, TRIGGER_FUNCTION};
 use crate::registry::{self, Registry, lookup};
@@ -50,8 +50,10 @@ fn pgboost_maintain_scores(
     let model = Model::find(&registry, name, ReadSnapshot::Active)?;
     registry::require_predict(&registry, model, table.owner)?;
     lookup::wanted_version(&registry, model, wanted, ReadSnapshot::Active)?;
+    let mut columns = scores::columns(&registry, table.oid)?;
+    columns.extend([score.to_owned(), version.clone()]);
     session::with_rights_of(table.owner, || {
-        score_trigger::require_scorable(table.oid, reference, kind, function)
+        score_trigger::require_scorable(table.oid, reference, kind, &columns, function)
     })?;
     let wanted = match wanted {
         Wanted::Deployed => String::new(),
@@ -65,6 +67,7 @@ fn pgboost_maintain_scores(
     }
     table.require_column(score, type_oid, score_type)?;
     table.require_column(&version, pg_sys::INT4OID, "integer")?;
+    table.require_scores(score, &version)?;
     table.create_triggers(
         &registry,
         [score, &version],
@@ -96,6 +99,9 @@ impl Table {
     /// Adds a column, unless the table has one of that type.
     fn require_column(&self, column: &str, type_oid: Oid, expected: &'static str) -> Result<()> {
         match row_trigger::type_of_column(self.oid, column) {
+            Some(_) if row_trigger::is_generated(self.oid, column) => {
+                Err(Error::GeneratedScore { column: column.to_owned() })
+            }
             Some(found) if found == type_oid => Ok(()),
             Some(_) => Err(Error::ScoreColumn { column: column.to_owned(), expected }),
             None => run(&format!(
@@ -105,6 +111,25 @@ impl Table {
                 catalog::type_name(type_oid)
             )),
         }
+    }
+
+    /// Raises if a row has a score without a version, or the reverse: such values were written by others, and would be
+    /// lost.
+    fn require_scores(&self, score: &str, version: &str) -> Result<()> {
+        let found = ask::<bool>(
+            &format!(
+                "SELECT EXISTS (SELECT FROM {} WHERE ({} IS NULL) OPERATOR(pg_catalog.<>) ({} IS NULL))",
+                self.name,
+                quoted(score),
+                quoted(version)
+            ),
+            &[],
+        )?;
+        if found != Some(true) {
+            return Ok(());
+        }
+        let (score, version) = (score.to_owned(), version.to_owned());
+        Err(Error::NotScores { table: self.name.clone().into(), score, version })
     }
 
     /// Creates the pair of triggers. Their names are last in the order of names, in which triggers fire.

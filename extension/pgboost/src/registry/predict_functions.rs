@@ -179,7 +179,8 @@ pub(crate) fn run(statement: &str) -> Result<()> {
     answer(Spi::connect_mut(|client| client.update(statement, None, &[]).map(|_| ())))
 }
 
-fn ask<T: FromDatum + IntoDatum>(query: &str, arguments: &[&str]) -> Result<Option<T>> {
+/// Returns the first column of a query's first row, as the caller.
+pub(crate) fn ask<T: FromDatum + IntoDatum>(query: &str, arguments: &[&str]) -> Result<Option<T>> {
     let arguments: Vec<DatumWithOid<'_>> = arguments.iter().map(|text| (*text).into()).collect();
     answer(Spi::get_one_with_args(query, &arguments))
 }

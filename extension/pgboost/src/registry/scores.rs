@@ -51,6 +51,19 @@ impl Maintained {
     }
 }
 
+/// Returns the columns of a table that triggers maintain: scores and their versions.
+pub(crate) fn columns(registry: &Registry, table: Oid) -> Result<Vec<String>> {
+    let found = query::<Vec<String>>(
+        registry,
+        "SELECT pg_catalog.array_agg(DISTINCT a.attname::pg_catalog.text) FROM pg_catalog.pg_trigger AS t \
+         JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid \
+         JOIN pg_catalog.pg_attribute AS a ON a.attrelid = t.tgrelid AND a.attnum = ANY (t.tgattr) \
+         WHERE t.tgrelid = $1 AND p.proname = $2 AND p.pronamespace = $3",
+        &[table.into(), TRIGGER_FUNCTION.into(), registry.functions.into()],
+    )?;
+    Ok(found.unwrap_or_default())
+}
+
 /// Returns whether a table has a trigger with these arguments.
 pub(crate) fn exists(registry: &Registry, table: Oid, maintained: &Maintained) -> Result<bool> {
     let arguments = maintained.arguments().map(|argument| argument + "\0").concat();
