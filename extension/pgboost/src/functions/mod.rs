@@ -14,6 +14,7 @@ mod partial_dependence;
 mod permutation_importance;
 mod predict;
 mod scores;
+mod source_arguments;
 mod unknown_category;
 mod update;
 mod versions;

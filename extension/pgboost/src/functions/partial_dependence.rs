@@ -5,8 +5,8 @@ use pg_interface::{ErrorReport, FunctionCallInfo};
 use pgrx::iter::TableIterator;
 use pgrx::{Array, name, pg_extern};
 
-use super::evaluate::predictor;
 use super::explanations::output_name;
+use super::source_arguments::predictor;
 use super::{at_least, optional_text, required, required_text};
 use crate::error::{Error, Result, ShapeReason};
 use crate::evaluation::dependence::{Average, Request, averages};

@@ -4,7 +4,7 @@ use pg_interface::{ErrorReport, FunctionCallInfo};
 use pgrx::iter::TableIterator;
 use pgrx::{Array, name, pg_extern};
 
-use super::evaluate::{Texts, check_groups, levels, predictor};
+use super::source_arguments::{Texts, check_groups, levels, predictor};
 use super::{at_least, optional_text, required};
 use crate::evaluation::permutation::{Importance, Request, importances};
 use crate::evaluation::target::Task;
