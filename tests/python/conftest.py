@@ -1,6 +1,8 @@
 """Fixtures of the Python package's tests."""
 
+import tarfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -15,6 +17,14 @@ from tools.cluster import Cluster
 @pytest.fixture(autouse=True)
 def separate(own_models: None) -> None:
     """Each test has its own models."""
+
+
+@pytest.fixture
+def spark(tmp_path: Path) -> Path:
+    """The models that Spark has saved, a directory each, unpacked for the test, which may change them."""
+    with tarfile.open(Path(__file__).parent / "spark" / "saved.tar.xz") as archive:
+        archive.extractall(tmp_path / "spark", filter="data")
+    return tmp_path / "spark"
 
 
 @pytest.fixture(params=["string", "psycopg", "psycopg2", "engine", "engine2", "core", "session"])

@@ -22,8 +22,6 @@ from tests.python import models
 from tests.times import TIMES
 
 DAMAGED = 100 * TIMES
-SAVED = Path(__file__).parent / "spark"
-SPARK = sorted(path.name for path in SAVED.iterdir() if path.is_dir())
 ODD: list[Any] = [
     None, True, -1, 0, 1, 2, 3, 7, 2**31, -(2**31), 2**63, 10**30, 0.5, float("nan"), float("inf"), "", "x",
     "\ud800", [], [0], [None], {}, {"a": 1},
@@ -47,7 +45,7 @@ def attempted(model: Any) -> bool:
 
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Each value in a document: what has it, and where."""
+    """Each value in a document: its container, and its key or index."""
     of = value.items() if isinstance(value, dict) else enumerate(value)
     for key, inner in list(of):
         yield value, key
@@ -93,12 +91,13 @@ def change_parquet(file: Path, draw: random.Random) -> None:
 
 
 @pytest.mark.parametrize("part", ["bytes", "metadata", "rows"])
-def test_saved_models_of_spark(tmp_path: Path, part: str) -> None:
+def test_saved_models_of_spark(tmp_path: Path, spark: Path, part: str) -> None:
     pytest.importorskip("pyarrow")
     draw, taken = random.Random(part), 0
+    originals = sorted(spark.iterdir())
     for _ in range(DAMAGED):
         saved = tmp_path / "model"
-        shutil.copytree(SAVED / draw.choice(SPARK), saved)
+        shutil.copytree(draw.choice(originals), saved)
         files = [path for path in sorted(saved.rglob("part-*")) if path.is_file()]
         if part == "bytes":
             file = draw.choice(files)
@@ -135,43 +134,40 @@ def _set_categories(rows: list[dict[str, Any]], count: int) -> None:
 
 # Each would be another model, or take all memory, if it was read as it stands.
 @pytest.mark.parametrize(
-    ("change", "reason"),
+    "change",
     [
-        (lambda rows: rows.remove(rows[-2]), "no tree"),
-        (lambda rows: rows.append(rows[3]), "no tree"),
-        (lambda rows: _set_feature(rows, -1), "no tree"),
-        (lambda rows: _set_feature(rows, 3), "no tree"),
-        (lambda rows: _set_categories(rows, 2**31 - 1), "no tree"),
-        (lambda rows: rows[2]["impurityStats"].pop(), "no tree"),
+        lambda rows: rows.remove(rows[-2]),
+        lambda rows: rows.append(rows[3]),
+        lambda rows: _set_feature(rows, -1),
+        lambda rows: _set_feature(rows, 3),
+        lambda rows: _set_categories(rows, 2**31 - 1),
+        lambda rows: rows[2]["impurityStats"].pop(),
     ],
 )
 def test_nodes_of_spark_that_are_no_tree_are_refused(
-    tmp_path: Path, change: Callable[[list[dict[str, Any]]], Any], reason: str
+    spark: Path, change: Callable[[list[dict[str, Any]]], Any]
 ) -> None:
-    pytest.importorskip("pyarrow")
-    saved = tmp_path / "model"
-    shutil.copytree(SAVED / "tree_classifier", saved)
+    saved = spark / "tree_classifier"
     rewritten(saved, "data", change)
-    with pytest.raises(pgboost.UnsupportedModelError, match=reason):
+    with pytest.raises(pgboost.UnsupportedModelError, match="no tree"):
         pgboost.model_bytes(saved)
 
 
 @pytest.mark.parametrize(
-    ("name", "key", "value", "reason"),
+    ("key", "value", "reason"),
     [
-        ("forest_classifier", "numClasses", 10**9, "no tree"),
-        ("forest_classifier", "numClasses", 1, "one class"),
-        ("forest_classifier", "numFeatures", 10**9, "features, not 1 to 65536"),
-        ("forest_classifier", "numFeatures", 2, "no tree"),
-        ("forest_classifier", "numTrees", 8, "nodes of all trees"),
+        ("numClasses", 10**9, "no tree"),
+        ("numClasses", 1, "one class"),
+        ("numFeatures", 10**9, "features, not 1 to 65536"),
+        ("numFeatures", 2, "no tree"),
+        ("numTrees", 8, "nodes of all trees"),
     ],
 )
 def test_counts_of_spark_that_do_not_fit_are_refused(
-    tmp_path: Path, name: str, key: str, value: int, reason: str
+    spark: Path, key: str, value: int, reason: str
 ) -> None:
     pytest.importorskip("pyarrow")
-    saved = tmp_path / "model"
-    shutil.copytree(SAVED / name, saved)
+    saved = spark / "forest_classifier"
     [file] = (saved / "metadata").glob("part-*")
     about = json.loads(file.read_text())
     file.write_text(json.dumps(about | {key: value}))

@@ -1,10 +1,9 @@
 """Models that Spark MLlib has saved predict in SQL what Spark predicts.
 
-spark/make.py made the directories and what Spark predicts for `rows` with Spark 4.3.0.
+spark/make.py made the directories in saved.tar.xz, and the predictions for `rows`, with Spark 4.3.0.
 """
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,9 @@ import pgboost
 
 pytest.importorskip("pyarrow")
 
-SAVED = Path(__file__).parent / "spark"
-EXPECTED = json.loads((SAVED / "expected.json").read_text())
-TEXTS = json.loads((SAVED / "texts.json").read_text())
+FOLDER = Path(__file__).parent / "spark"
+EXPECTED = json.loads((FOLDER / "expected.json").read_text())
+TEXTS = json.loads((FOLDER / "texts.json").read_text())
 ROWS = [[float(value) for value in row] for row in EXPECTED["rows"]]
 
 
@@ -31,9 +30,11 @@ def predicted(connection: psycopg.Connection, call: str) -> Any:
 
 
 @pytest.mark.parametrize("name", [name for name in EXPECTED if name != "rows"])
-def test_predictions_are_those_of_spark(connection: psycopg.Connection, name: str) -> None:
+def test_predictions_are_those_of_spark(
+    connection: psycopg.Connection, spark: Path, name: str
+) -> None:
     expected = EXPECTED[name]
-    pgboost.push(connection, "model", SAVED / name, check=False)
+    pgboost.push(connection, "model", spark / name, check=False)
     if "probability" not in expected:
         found = predicted(connection, "predict('model', a, k, b)")
         np.testing.assert_array_equal(found, np.float32(expected["prediction"]))
@@ -49,9 +50,9 @@ def test_predictions_are_those_of_spark(connection: psycopg.Connection, name: st
 
 
 def test_a_pipeline_of_an_assembler_names_the_columns(
-    connection: psycopg.Connection,
+    connection: psycopg.Connection, spark: Path
 ) -> None:
-    pgboost.push(connection, "model", SAVED / "pipeline", check=False)
+    pgboost.push(connection, "model", spark / "pipeline", check=False)
     row = "SELECT 0.5::float8 AS b, 2 AS k, -1.25::float8 AS a"
     found = connection.execute(
         f"SELECT predict('model', f), predict('model', a, k, b) FROM ({row}) f"
@@ -66,18 +67,20 @@ def of_texts(connection: psycopg.Connection, call: str, rows: list[list[Any]]) -
     return [value for (value,) in connection.execute(query, values)]
 
 
-def test_a_pipeline_numbers_texts_and_keeps_others(connection: psycopg.Connection) -> None:
-    pgboost.push(connection, "kept", SAVED / "texts_kept", check=False)
+def test_a_pipeline_numbers_texts_and_keeps_others(
+    connection: psycopg.Connection, spark: Path
+) -> None:
+    pgboost.push(connection, "kept", spark / "texts_kept", check=False)
     found = of_texts(connection, "predict('kept', f)", TEXTS["known"] + TEXTS["others"])
     expected = np.float32(TEXTS["texts_kept"]["prediction"])
     np.testing.assert_array_equal(np.float32(found), expected)
 
 
 def test_the_texts_of_classes_come_from_the_stage_after_the_model(
-    connection: psycopg.Connection,
+    connection: psycopg.Connection, spark: Path
 ) -> None:
     expected, known = TEXTS["texts_known"], TEXTS["known"]
-    pgboost.push(connection, "known", SAVED / "texts_known", check=False)
+    pgboost.push(connection, "known", spark / "texts_known", check=False)
     found = of_texts(connection, "predict_array('known', f)", known)
     np.testing.assert_array_equal(np.float32(found), np.float32(expected["probability"]))
     assert of_texts(connection, "predict_class('known', f)", known) == expected["prediction"]
@@ -86,10 +89,9 @@ def test_the_texts_of_classes_come_from_the_stage_after_the_model(
 
 
 def test_the_texts_of_classes_come_from_the_indexer_of_the_label(
-    connection: psycopg.Connection, tmp_path: Path
+    connection: psycopg.Connection, spark: Path
 ) -> None:
-    saved = tmp_path / "model"
-    shutil.copytree(SAVED / "texts_known", saved)
+    saved = spark / "texts_known"
     [about] = (saved / "metadata").glob("part-*")
     uids = json.loads(about.read_text())["paramMap"]["stageUids"]
     about.write_text(about.read_text().replace(f',"{uids[-1]}"', ""))
@@ -111,11 +113,10 @@ def test_the_texts_of_classes_come_from_the_indexer_of_the_label(
         (("{", "["), "has no metadata of a model of Spark MLlib"),
     ],
 )
-def test_what_is_not_scored_is_refused_by_name(
-    tmp_path: Path, change: tuple[str, str], reason: str
+def test_unsupported_models_are_refused_by_name(
+    spark: Path, change: tuple[str, str], reason: str
 ) -> None:
-    saved = tmp_path / "model"
-    shutil.copytree(SAVED / "gbt_regressor", saved)
+    saved = spark / "gbt_regressor"
     [about] = (saved / "metadata").glob("part-*")
     about.write_text(about.read_text().replace(*change))
     with pytest.raises(pgboost.UnsupportedModelError, match=reason):
@@ -123,18 +124,16 @@ def test_what_is_not_scored_is_refused_by_name(
 
 
 @pytest.mark.parametrize("part", ["data", "treesMetadata"])
-def test_a_directory_without_parquet_is_refused(tmp_path: Path, part: str) -> None:
-    saved = tmp_path / "model"
-    shutil.copytree(SAVED / "gbt_regressor", saved)
+def test_a_directory_without_parquet_is_refused(spark: Path, part: str) -> None:
+    saved = spark / "gbt_regressor"
     for file in (saved / part).iterdir():
         file.unlink()
     with pytest.raises(pgboost.UnsupportedModelError, match="no Parquet files"):
         pgboost.model_bytes(saved)
 
 
-def test_other_stages_are_refused_by_name(tmp_path: Path) -> None:
-    saved = tmp_path / "model"
-    shutil.copytree(SAVED / "pipeline", saved)
+def test_other_stages_are_refused_by_name(spark: Path) -> None:
+    saved = spark / "pipeline"
     [about] = saved.glob("stages/0_*/metadata/part-*")
     about.write_text(about.read_text().replace('VectorAssembler"', 'PCAModel"', 1))
     with pytest.raises(pgboost.UnsupportedModelError, match=r"PCAModel of Spark 4\.3\.0 comes"):

@@ -1,4 +1,5 @@
-"""Trains tree models of Spark MLlib, saves them here, and writes what Spark predicts to expected.json.
+"""Trains tree models of Spark MLlib, packs them into saved.tar.xz, and writes Spark's predictions to
+expected.json.
 
 It needs pyspark and Java: PYSPARK_PYTHON=python python tests/python/spark/make.py
 """
@@ -6,6 +7,7 @@ It needs pyspark and Java: PYSPARK_PYTHON=python python tests/python/spark/make.
 import json
 import re
 import shutil
+import tarfile
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from pyspark.ml.linalg import Vectors
 from pyspark.sql import SparkSession
 
 HERE = Path(__file__).parent
+SAVED = HERE / "saved"
 BOOSTED: dict[str, Any] = {"maxIter": 9, "maxDepth": 4, "seed": 1}
 FOREST: dict[str, Any] = {"numTrees": 7, "maxDepth": 5, "seed": 1}
 
@@ -104,7 +107,7 @@ def of_texts(spark: SparkSession, generator: Any) -> dict[str, Any]:
 
 def save(model: Any, name: str) -> None:
     """Saves a model without checksums, under names that are the same each time."""
-    path = HERE / name
+    path = SAVED / name
     model.write().overwrite().save(f"file://{path}")
     for file in [*path.rglob(".*.crc"), *path.rglob("_SUCCESS")]:
         file.unlink()
@@ -166,7 +169,11 @@ def main() -> None:
     save(Pipeline(stages=[*assemblers, estimators()["gbt_regressor"]]).fit(data), "pipeline")
     (HERE / "texts.json").write_text(json.dumps(of_texts(spark, generator)))
     (HERE / "expected.json").write_text(json.dumps(expected))
-    shutil.rmtree(HERE / "spark-warehouse", ignore_errors=True)
+    with tarfile.open(HERE / "saved.tar.xz", "w:xz") as archive:
+        for path in sorted(SAVED.rglob("part-*")):
+            archive.add(path, path.relative_to(SAVED))
+    for folder in (SAVED, HERE / "spark-warehouse"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 main()
