@@ -17,56 +17,15 @@ import lightgbm
 import pgboost
 from tests.gbtrees.test_wheel import same
 from tests.python import models as data
+from tests.python.fitted import CAT, FITTED, NUMBER, QUICK, QUIET, ROWS, TWO
 
-ROWS = data.frame()
 NUMBERS = data.numbers()
-TARGET = data.target(ROWS)
-LABELS = data.classes(ROWS, ["no", "yes"])
-THREE = data.classes(ROWS, [10, 20, 30])
-QUICK = {"n_estimators": 12}
-QUIET = {**QUICK, "verbose": -1}
-CAT = {"iterations": 12, "verbose": False, "allow_writing_files": False}
 
 
 def with_categories() -> pd.DataFrame:
     names = pd.Categorical(np.resize(["red", "green", None, "blue"], len(ROWS)))
     years = pd.Categorical(np.resize([2001, 1999, 2010], len(ROWS)))
     return ROWS.assign(colour=names, year=years)
-
-
-FITTED: dict[str, Any] = {
-    "XGBRegressor": lambda: xgboost.XGBRegressor(**QUICK).fit(ROWS, TARGET),
-    "XGBClassifier": lambda: xgboost.XGBClassifier(**QUICK).fit(ROWS, LABELS == "yes"),
-    "XGBClassifier of three": lambda: xgboost.XGBClassifier(**QUICK).fit(ROWS, THREE // 10 - 1),
-    "XGBClassifier, softmax": lambda: xgboost.XGBClassifier(**QUICK, objective="multi:softmax").fit(
-        ROWS, THREE // 10 - 1
-    ),
-    "XGBRegressor, stopped early": lambda: xgboost.XGBRegressor(
-        n_estimators=80, learning_rate=1.0, early_stopping_rounds=2
-    ).fit(ROWS[:200], TARGET[:200], eval_set=[(ROWS[200:], TARGET[200:])], verbose=False),
-    "XGBRFRegressor": lambda: xgboost.XGBRFRegressor(**QUICK).fit(ROWS, TARGET),
-    "Booster of XGBoost": lambda: xgboost.train(
-        {"objective": "binary:logistic"}, xgboost.DMatrix(ROWS, LABELS == "yes"), 12
-    ),
-    "LGBMRegressor": lambda: lightgbm.LGBMRegressor(**QUIET).fit(ROWS, TARGET),
-    "LGBMClassifier": lambda: lightgbm.LGBMClassifier(**QUIET).fit(ROWS, LABELS),
-    "LGBMClassifier of three": lambda: lightgbm.LGBMClassifier(**QUIET).fit(ROWS, THREE),
-    "LGBMRegressor, linear": lambda: lightgbm.LGBMRegressor(**QUIET, linear_tree=True).fit(
-        ROWS, TARGET
-    ),
-    "Booster of LightGBM": lambda: lightgbm.train(
-        {"objective": "poisson", "verbose": -1}, lightgbm.Dataset(ROWS, np.abs(TARGET)), 12
-    ),
-    "CatBoostRegressor": lambda: catboost.CatBoostRegressor(**CAT).fit(ROWS, TARGET),
-    "CatBoostRegressor, Poisson": lambda: catboost.CatBoostRegressor(
-        **CAT, loss_function="Poisson"
-    ).fit(ROWS, np.abs(TARGET)),
-    "CatBoostClassifier": lambda: catboost.CatBoostClassifier(**CAT).fit(ROWS, LABELS),
-    "CatBoostClassifier of three": lambda: catboost.CatBoostClassifier(**CAT).fit(ROWS, THREE),
-    "CatBoost": lambda: catboost.CatBoost({**CAT, "loss_function": "Logloss"}).fit(
-        ROWS, LABELS == "yes"
-    ),
-}
 
 
 def own(model: Any, call: str, X: Any, **options: Any) -> np.ndarray:
@@ -123,7 +82,7 @@ def test_arrays_predict_as_in_the_library(name: str, dtype: Any) -> None:
 def test_sparse_rows_predict_as_in_the_library(kind: Any) -> None:
     X = ROWS.to_numpy(np.float64)
     X[:, 2] *= np.arange(len(X)) % 3 == 0
-    model = kind(**QUICK).fit(scipy.sparse.csr_matrix(X), TARGET)
+    model = kind(**QUICK).fit(scipy.sparse.csr_matrix(X), NUMBER)
     for form in (scipy.sparse.csr_matrix, scipy.sparse.csr_array, scipy.sparse.coo_array):
         sparse = form(X)
         engine = gbtrees.Model(model)
@@ -135,10 +94,10 @@ def test_sparse_rows_predict_as_in_the_library(kind: Any) -> None:
 
 
 CATEGORICAL: dict[str, Any] = {
-    "XGBoost": lambda X: xgboost.XGBRegressor(**QUICK, enable_categorical=True).fit(X, TARGET),
-    "LightGBM": lambda X: lightgbm.LGBMClassifier(**QUIET).fit(X, LABELS),
+    "XGBoost": lambda X: xgboost.XGBRegressor(**QUICK, enable_categorical=True).fit(X, NUMBER),
+    "LightGBM": lambda X: lightgbm.LGBMClassifier(**QUIET).fit(X, TWO),
     "CatBoost": lambda X: catboost.CatBoostClassifier(**CAT, cat_features=["colour", "year"]).fit(
-        X, LABELS
+        X, TWO
     ),
 }
 
@@ -185,7 +144,7 @@ def test_unknown_categories_are_errors_or_missing_as_in_the_library() -> None:
 def test_frames_of_one_type_are_read_in_place(dtype: str) -> None:
     X = NUMBERS.astype(dtype)
     for kind in (xgboost.XGBRegressor, lightgbm.LGBMRegressor):
-        model = kind(**QUICK).fit(X, TARGET)
+        model = kind(**QUICK).fit(X, NUMBER)
         engine = gbtrees.Model(model)
         assert engine._reader._is_matrix(X)
         assert same(engine.margins(X), margins(model, X))
@@ -221,7 +180,7 @@ def test_contributions_are_the_librarys(name: str) -> None:
 
 
 def test_models_of_scikit_learn_come_by_pgboost() -> None:
-    forest = RandomForestClassifier(**QUICK).fit(NUMBERS, LABELS)
+    forest = RandomForestClassifier(**QUICK).fit(NUMBERS, TWO)
     with pytest.raises(
         gbtrees.GbtreesError, match=r"RandomForestClassifier is not read\n.*pgboost"
     ):
@@ -232,7 +191,7 @@ def test_models_of_scikit_learn_come_by_pgboost() -> None:
 
 
 def test_onnx_models_predict_as_onnx_runtime() -> None:
-    forest = IsolationForest(**QUICK, random_state=1).fit(NUMBERS.to_numpy())
+    forest = IsolationForest(n_estimators=12, random_state=1).fit(NUMBERS.to_numpy())
     kind = skl2onnx.common.data_types.FloatTensorType([None, NUMBERS.shape[1]])
     onnx = skl2onnx.convert_sklearn(
         forest, initial_types=[("X", kind)], target_opset={"": 18, "ai.onnx.ml": 3}
@@ -243,12 +202,12 @@ def test_onnx_models_predict_as_onnx_runtime() -> None:
     np.testing.assert_allclose(gbtrees.Model(onnx).predict(X), expected[:, 0], atol=1e-6)
 
 
-def test_what_is_not_fitted_or_not_said_in_a_file_is_refused() -> None:
+def test_unfitted_models_and_settings_that_no_file_has_are_refused() -> None:
     for model in (xgboost.XGBRegressor(), lightgbm.LGBMRegressor(), catboost.CatBoostRegressor()):
         with pytest.raises(gbtrees.GbtreesError, match="cannot be saved"):
             gbtrees.Model(model)
     with pytest.raises(gbtrees.GbtreesError, match="takes -1 for missing"):
-        gbtrees.Model(xgboost.XGBRegressor(**QUICK, missing=-1).fit(ROWS, TARGET))
+        gbtrees.Model(xgboost.XGBRegressor(**QUICK, missing=-1).fit(ROWS, NUMBER))
 
 
 def test_frames_are_refused_by_the_name_of_the_column() -> None:

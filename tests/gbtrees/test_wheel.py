@@ -186,7 +186,7 @@ def test_a_regression_has_no_classes() -> None:
             call(X)
 
 
-# Work of about a minute, of which a signal must leave next to nothing.
+# Work of about a minute, which a signal must end early.
 LONG = """
 import signal, sys
 import numpy as np, gbtrees

@@ -79,7 +79,7 @@ def fitted_tree() -> Any:
     return tree.DecisionTreeClassifier(max_depth=3).fit(rows[NUMBERS], target(rows, "two"))
 
 
-# What is given to a class, whatever else is.
+# Parameters that a class always gets.
 GIVEN: dict[str, dict[str, Any]] = {
     "TransformedTargetRegressor": {"regressor": FOREST, "func": np.log, "inverse_func": np.exp},
     "ColumnTransformer": {"transformers": PARTS},

@@ -14,7 +14,6 @@ import catboost
 import lightgbm
 import pgboost
 from tests.python import models
-from tools.cluster import Cluster
 
 SMALL = {"n_estimators": 5, "max_depth": 3}
 CAT = {"iterations": 5, "verbose": False, "allow_writing_files": False}
@@ -105,19 +104,6 @@ def test_other_models_are_named_in_one_error(connection: psycopg.Connection, mod
     accepted = "InterpretML or YDF, a search or a Pipeline of one, the path"
     with pytest.raises(TypeError, match=accepted):
         pgboost.push(connection, "model", model)
-
-
-def test_a_connection_string(connection: psycopg.Connection, cluster: Cluster, dbname: str) -> None:
-    frame = models.frame()
-    model = xgboost.XGBRegressor(**SMALL).fit(frame, models.target(frame))
-    given = cluster.conninfo(dbname)
-    assert pgboost.push(given, "by_string", model) == 1
-    assert pgboost.verify(given, "by_string", model, frame)
-    assert pgboost.verify(connection, "by_string", model, frame)
-    assert "by_string" in {found.name for found in pgboost.models(given)}
-    assert (
-        pgboost.pull(given, "by_string").predict(xgboost.DMatrix(frame)) == model.predict(frame)
-    ).all()
 
 
 @pytest.mark.parametrize("call", [pgboost.models, lambda c: pgboost.pull(c, "model")])

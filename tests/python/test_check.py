@@ -31,7 +31,7 @@ def versions(connection: psycopg.Connection, name: str) -> list[int]:
 
 
 @pytest.mark.parametrize("autocommit", [True, False])
-def test_what_differs_is_not_stored(
+def test_a_differing_model_is_not_stored(
     connect: Callable[..., psycopg.Connection], autocommit: bool
 ) -> None:
     frame, name = models.frame(), f"kept {autocommit}"
@@ -133,7 +133,7 @@ def test_verify_goes_by_the_stored_labels(connection: psycopg.Connection) -> Non
     assert pgboost.verify(connection, "of CatBoost", cat, frame).classes_differing == 0
 
 
-def test_classes_that_differ_are_told(connection: psycopg.Connection) -> None:
+def test_differing_classes_are_counted(connection: psycopg.Connection) -> None:
     frame = models.frame()
 
     class Swapped(lightgbm.LGBMClassifier):
@@ -151,7 +151,7 @@ def test_classes_that_differ_are_told(connection: psycopg.Connection) -> None:
     assert found.first.in_sql[0] != found.first.in_python[0]
 
 
-def test_a_verification_says_what_differs(connection: psycopg.Connection) -> None:
+def test_a_verification_describes_the_differences(connection: psycopg.Connection) -> None:
     frame = models.frame()
     model = fitted(frame)
     pgboost.push(connection, "model", model)

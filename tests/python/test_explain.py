@@ -1,6 +1,5 @@
 """Contributions come as shap's Explanation, and shap draws them."""
 
-import sys
 from pathlib import Path
 
 import matplotlib as mpl
@@ -47,12 +46,6 @@ def test_classes(connection: psycopg.Connection) -> None:
         one = found[:, :, output]
         np.testing.assert_allclose(one.values, expected[:, output, :-1], atol=1e-5)
         np.testing.assert_allclose(one.base_values, expected[:, output, -1], atol=1e-5)
-
-
-def test_shap_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "shap", None)
-    with pytest.raises(ImportError, match=r"pip install 'pgboost\[plots\]'"):
-        pgboost.explain("", "number", FRAME)
 
 
 @pytest.mark.parametrize("plot", ["waterfall", "beeswarm", "importance"])

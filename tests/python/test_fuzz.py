@@ -28,7 +28,7 @@ from tests.times import TIMES
 ROWS = 120
 Random = np.random.Generator
 
-# By what is in a column, how one is made.
+# Makers of columns, by content.
 COLUMNS: dict[str, Callable[[Random], Any]] = {
     "double": lambda r: r.normal(size=ROWS),
     "single": lambda r: r.normal(size=ROWS).astype(np.float32),
@@ -233,21 +233,8 @@ def test_trainings(connection: psycopg.Connection, seed: int) -> None:
 
 
 ODD: list[Any] = [
-    None,
-    5,
-    -1,
-    2.5,
-    b"bytes",
-    object(),
-    [],
-    {},
-    "",
-    "m",
-    "\0",
-    "\udc80",
-    "m@x",
-    print,
-]
+    None, 5, -1, 2.5, b"bytes", object(), [], {}, "", "m", "\0", "\udc80", "m@x", print,
+]  # fmt: skip
 CALLS: dict[str, int] = {
     "push": 2, "verify": 3, "predict": 2, "predict_class": 2, "predict_proba": 2, "explain": 2,
     "evaluate": 3, "compare": 4, "drift": 2, "set_baseline": 2, "train": 3, "models": 0, "pull": 1,

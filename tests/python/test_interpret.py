@@ -83,7 +83,7 @@ def test_a_pairs_score_is_shared_by_its_two_features(connection: psycopg.Connect
     np.testing.assert_allclose(found.values[:, 1], terms[(1,)], atol=1e-6 * scale)
 
 
-def test_what_is_not_scored_is_refused_by_name() -> None:
+def test_unsupported_models_are_refused_by_name() -> None:
     frame = models.numbers()
     tree = glassbox.RegressionTree(max_depth=2).fit(frame, models.target(frame))
     unfitted = glassbox.ExplainableBoostingRegressor()

@@ -156,7 +156,9 @@ REFUSED: dict[str, tuple[Callable[[], Any], list[str]]] = {
 
 
 @pytest.mark.parametrize("reason", REFUSED)
-def test_what_is_refused_by_name(connection: psycopg.Connection, reason: str) -> None:
+def test_unsupported_columns_are_refused_by_name(
+    connection: psycopg.Connection, reason: str
+) -> None:
     make, columns = REFUSED[reason]
     rows = date_rows()
     try:
@@ -177,7 +179,7 @@ IN_LESS: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("kind", IN_LESS)
-def test_what_numpy_computes_in_less_than_doubles_is_refused(
+def test_computations_in_less_than_doubles_are_refused(
     connection: psycopg.Connection, kind: str
 ) -> None:
     rows = pd.DataFrame({"x": np.arange(256) / (7 if kind == "float32" else 1)}).astype(kind)

@@ -1,11 +1,10 @@
 """The server's errors, notices and warnings become the package's errors and its warning."""
 
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import psycopg
 import psycopg2
 import pytest
@@ -69,7 +68,7 @@ def test_a_connection_has_its_own_messages_afterwards(cluster: Cluster, dbname: 
         assert len(heard) == 2
 
 
-def test_a_number_that_is_a_class_is_told(connection: psycopg.Connection) -> None:
+def test_a_number_that_may_be_a_class_is_noticed(connection: psycopg.Connection) -> None:
     connection.execute("CREATE EXTENSION IF NOT EXISTS pgboost_train")
     rows = FRAME.assign(y=(FRAME["whole"] > 0).astype(int))
     with pytest.warns(pgboost.PgboostWarning, match="has two values, 0 and 1") as found:
@@ -153,12 +152,8 @@ def test_a_cause_is_kept(connection: psycopg.Connection) -> None:
     assert isinstance(unread.value.__cause__, AttributeError)
 
 
-def test_a_missing_library_is_an_error_of_the_package(
-    connection: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    explained = pd.DataFrame(np.zeros((1, 5)), columns=FRAME.columns)
-    monkeypatch.setitem(__import__("sys").modules, "shap", None)
-    pgboost.push(connection, "m", MODEL)
-    with pytest.raises(ImportError, match=r"pgboost\[plots\]") as found:
-        pgboost.explain(connection, "m", explained)
+def test_a_missing_library_is_an_error_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "shap", None)
+    with pytest.raises(ImportError, match=r"pip install 'pgboost\[plots\]'") as found:
+        pgboost.explain("", "m", FRAME)
     assert isinstance(found.value, pgboost.PgboostError)

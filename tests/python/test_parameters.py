@@ -19,8 +19,7 @@ from tests.python import estimators
 
 CLASSES = list(estimators.classes())
 README = Path("python/README.md").read_text()
-# What has no other value, needs a model that has been fitted on what the steps before it give, or is not of
-# scikit-learn 1.3.
+# Parameters without another value, with values that need a fitted model, or that scikit-learn 1.3 has not.
 UNTRIED = {
     "AdaBoostClassifier.algorithm",
     "BalancedRandomForestClassifier.monotonic_cst",
@@ -125,7 +124,7 @@ LISTED = [
 
 
 @pytest.mark.parametrize(("name", "parameters"), LISTED, ids=[name for name, _ in LISTED])
-def test_the_readme_has_the_row_of_a_class_with_what_is_refused(name: str, parameters: str) -> None:
+def test_the_readme_names_the_refused_parameters(name: str, parameters: str) -> None:
     rows = [row for row in README.splitlines() if f"`{name}`" in row and row.startswith("|")]
     assert rows or name == "FrozenEstimator"
     limited = {word.partition("=")[0] for word in parameters.split() if "=" in word}
@@ -142,7 +141,7 @@ def test_the_readme_has_the_functions_of_function_transformer() -> None:
     } - {"absolute"}
 
 
-def test_a_class_of_another_library_is_refused_whatever_its_name(
+def test_a_class_of_another_library_is_refused_despite_its_name(
     connection: psycopg.Connection,
 ) -> None:
     class StandardScaler(pre.StandardScaler):

@@ -43,10 +43,13 @@ def regressor(cluster: Cluster, dbname: str) -> xgboost.XGBRegressor:
 
 
 def test_every_connection_predicts(given: Any, regressor: xgboost.XGBRegressor) -> None:
-    found = pgboost.predict(given, "number", FRAME)
+    found, expected = pgboost.predict(given, "number", FRAME), regressor.predict(FRAME)
     assert found.dtype == np.float32
-    np.testing.assert_array_equal(found, regressor.predict(FRAME))
+    np.testing.assert_array_equal(found, expected)
     assert pgboost.verify(given, "number", regressor, FRAME)
+    assert "number" in {version.name for version in pgboost.models(given)}
+    pulled = pgboost.pull(given, "number")
+    np.testing.assert_array_equal(pulled.predict(xgboost.DMatrix(FRAME)), expected)
 
 
 def test_every_connection_commits_as_it_does(

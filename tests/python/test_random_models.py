@@ -272,25 +272,11 @@ class Drawn:
 
 
 NOT_DRAWN = {
-    "estimator",
-    "base_estimator",
-    "estimators",
-    "regressor",
-    "memory",
-    "verbose",
-    "n_jobs",
-}
-NOT_DRAWN |= {
-    "init",
-    "kw_args",
-    "monotonic_cst",
-    "interaction_cst",
-    "categorical_features",
-    "categorical_feature",
-    "cat_features",
-    "score_func",
-}
-NOT_DRAWN |= {"transformer", "steps", "transformers", "transformer_weights", "pos_label", "copy"}
+    "estimator", "base_estimator", "estimators", "regressor", "memory", "verbose", "n_jobs", "init",
+    "kw_args", "monotonic_cst", "interaction_cst", "categorical_features", "categorical_feature",
+    "cat_features", "score_func", "transformer", "steps", "transformers", "transformer_weights",
+    "pos_label", "copy",
+}  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -310,7 +296,7 @@ def test_no_row_differs_of_a_model_that_push_lets_through(
         except Exception:
             # Parameters that do not fit each other, or the rows.
             continue
-        # Rows say what a push of drawn ones does not: which columns are float32.
+        # A push of drawn rows does not know which columns are float32.
         check = rows if drawn.maybe(0.3) or (rows.dtypes == "float32").any() else True
         try:
             pgboost.push(connection, "model", model, check=check, allow_change=True)

@@ -100,12 +100,3 @@ def test_errors_are_also_builtin_exceptions(
         pgboost.push(connect(user="python_nobody"), "denied", booster())
     with pytest.raises(pgboost.ExtensionMissingError, match="CREATE EXTENSION"):
         pgboost.models(connect(dbname="template1"))
-
-
-def test_push_commits_nothing(connect: Callable[..., psycopg.Connection]) -> None:
-    model = booster()
-    with connect(autocommit=False) as writer:
-        pgboost.push(writer, "uncommitted", model)
-        assert pgboost.verify(writer, "uncommitted", model, models.frame())
-        writer.rollback()
-        assert "uncommitted" not in {version.name for version in pgboost.models(writer)}

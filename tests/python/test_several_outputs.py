@@ -72,9 +72,7 @@ def shares(model: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", FITTED)
-def test_predict_array_has_what_the_library_predicts(
-    connection: psycopg.Connection, name: str
-) -> None:
+def test_predict_array_equals_the_library(connection: psycopg.Connection, name: str) -> None:
     model = FITTED[name]()
     pgboost.push(connection, "model", model)
     assert pgboost.verify(connection, "model", model, FRAME)

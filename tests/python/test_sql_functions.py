@@ -62,16 +62,6 @@ def test_functions_predict_as_the_model(bare: psycopg.Connection, name: str) -> 
     assert pgboost.verify_sql(bare, "churn", model, NUMBERS)
 
 
-def test_margins_have_the_bits_of_the_library(bare: psycopg.Connection) -> None:
-    model = FITTED["XGBoost"]()
-    bare.execute(pgboost.export_sql(model, "churn", schema="public", version=3))
-    expected = model.predict(ROWS[:50], output_margin=True)
-    query = "SELECT churn_3_margin(%s, %s, %s, %s, %s)"
-    rows = ROWS[:50].astype(float).replace({np.nan: None}).to_numpy()
-    found = [bare.execute(query, list(row)).fetchone()[0] for row in rows]  # type: ignore[index]
-    assert np.array_equal(np.array(found, np.float32), expected)
-
-
 def test_a_pipeline_over_a_frame_has_the_bits_of_python(bare: psycopg.Connection) -> None:
     """Encoders are folded into the trees, so that a function takes the columns as they are in a table."""
     columns = ["plan", "Double precision", "whole"]
@@ -80,16 +70,18 @@ def test_a_pipeline_over_a_frame_has_the_bits_of_python(bare: psycopg.Connection
     encoders = [("plan", OneHotEncoder(), ["plan"]), ("numbers", StandardScaler(), columns[1:])]
     trees = lightgbm.LGBMClassifier(**QUICK, verbose=-1)
     model = make_pipeline(ColumnTransformer(encoders), trees).fit(frame, LABELS)
-    bare.execute(pgboost.export_sql(model, "churn"))
+    bare.execute(pgboost.export_sql(model, "churn", schema="public", version=3))
     bare.execute('CREATE TABLE t (id int, plan text, "Double precision" float8, whole int)')
     with bare.cursor().copy("COPY t FROM STDIN") as copy:
         for row in frame.itertuples():
             copy.write_row(list(row))
-    query = 'SELECT churn_margin(plan, "Double precision", whole) FROM t ORDER BY id'
     expected = model.predict(frame, raw_score=True).tolist()
-    assert [margin for (margin,) in bare.execute(query)] == expected
-    query = "SELECT margin FROM churn_rows_margin('SELECT * FROM t') ORDER BY id::int"
-    assert [margin for (margin,) in bare.execute(query)] == expected
+    for query in (
+        'SELECT churn_margin(plan, "Double precision", whole) FROM t ORDER BY id',
+        'SELECT churn_3_margin(plan, "Double precision", whole) FROM t ORDER BY id',
+        "SELECT margin FROM churn_rows_margin('SELECT * FROM t') ORDER BY id::int",
+    ):
+        assert [margin for (margin,) in bare.execute(query)] == expected
     labels = bare.execute('SELECT churn_class(plan, "Double precision", whole) FROM t ORDER BY id')
     assert [label for (label,) in labels] == model.predict(frame).tolist()
 
@@ -114,14 +106,16 @@ def test_unknown_categories_are_errors_or_missing_values(bare: psycopg.Connectio
         pgboost.export_sql(model, "churn", unknown_category="ignore")
 
 
-def test_what_differs_is_found(bare: psycopg.Connection) -> None:
+def test_differences_are_found(bare: psycopg.Connection) -> None:
     model = FITTED["XGBoost"]()
     other = xgboost.XGBRegressor(n_estimators=11).fit(ROWS, TARGET)
     bare.execute(pgboost.export_sql(other, "churn"))
     assert not pgboost.verify_sql(bare, "churn", model)
 
 
-def test_what_cannot_be_exported_or_found_is_an_error(bare: psycopg.Connection) -> None:
+def test_models_and_names_that_cannot_be_exported_or_found_are_errors(
+    bare: psycopg.Connection,
+) -> None:
     model = FITTED["XGBoost"]()
     with pytest.raises(pgboost.InvalidModelError, match="name"):
         pgboost.export_sql(model, "")
@@ -134,7 +128,7 @@ def test_what_cannot_be_exported_or_found_is_an_error(bare: psycopg.Connection) 
 
 
 @pytest.mark.skipif(xgboost.__version__ >= "3.4", reason="its slices have the categories")
-def test_codes_of_a_slice_are_told() -> None:
+def test_codes_of_a_slice_are_warned_of() -> None:
     rows = ROWS.assign(whole=ROWS["whole"].astype("category"))
     model = xgboost.XGBRegressor(enable_categorical=True, **QUICK).fit(rows, TARGET)
     with pytest.warns(pgboost.PgboostWarning, match="'whole', since XGBoost .* take their codes"):

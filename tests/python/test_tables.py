@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import psycopg
-import psycopg2
 import pytest
 import sqlalchemy
 import xgboost
@@ -150,7 +149,7 @@ def test_missing_texts_are_none_to_an_encoder_of_none(
     pgboost.push(connection, "none", model, check=query)
 
 
-def test_what_differs_names_its_form(
+def test_differences_name_their_form(
     connection: psycopg.Connection, rows: pd.DataFrame, model: Any
 ) -> None:
     frame = fitted_on(rows)
@@ -187,16 +186,9 @@ def test_more_columns_than_a_function_has(connection: psycopg.Connection) -> Non
     assert pgboost.verify(connection, "many", model, f"SELECT {columns}")
 
 
-@pytest.mark.parametrize("driver", ["psycopg2", "psycopg", "psycopg2+sqlalchemy"])
-def test_through_every_driver(cluster: Cluster, dbname: str, model: Any, driver: str) -> None:
-    module = psycopg if driver == "psycopg" else psycopg2
-    connection = module.connect(cluster.conninfo(dbname))
-    given: Any = connection
-    if "sqlalchemy" in driver:
-        given = sqlalchemy.create_engine("postgresql+psycopg2://", creator=lambda: connection)
-    pgboost.push(given, f"by {driver}", model, check=NAME)
-    assert pgboost.verify(given, f"by {driver}", model, f"TABLE {NAME}").differing == 0
-    connection.close()
+def test_through_every_connection(given: Any, model: Any) -> None:
+    pgboost.push(given, "given", model, check=NAME)
+    assert pgboost.verify(given, "given", model, f"TABLE {NAME}").differing == 0
 
 
 @pytest.mark.parametrize(

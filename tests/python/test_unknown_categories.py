@@ -29,7 +29,7 @@ FEW = {"n_estimators": 9, "min_child_samples": 3, "min_data_per_group": 3, "verb
 
 
 def frame(values: list[Any], other: Any = None) -> pd.DataFrame:
-    """A category, of which some are missing, and every fourth is another if one is given."""
+    """A category, some of them missing, and every fourth replaced by another if one is given."""
     cells = [None if code < 0 else values[code] for code in CODES]
     if other is not None:
         cells[::4] = [other] * len(cells[::4])

@@ -82,7 +82,7 @@ def test_contributions_are_those_of_predict_shap(connection: psycopg.Connection)
     np.testing.assert_allclose(found.base_values, base, rtol=1e-5)
 
 
-def test_what_is_not_scored_is_refused_by_name() -> None:
+def test_unsupported_models_are_refused_by_name() -> None:
     learner = LEARNERS["boosted"]
     counts = np.arange(len(rows())) % 5
     poisson = fitted(learner, counts, task=ydf.Task.REGRESSION, loss="POISSON")
