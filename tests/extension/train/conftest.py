@@ -39,10 +39,10 @@ def dbname(cluster: Cluster, request: pytest.FixtureRequest) -> str:
 class PythonProgram:
     """A program that does a job for each line of its input, which names the job's directory."""
 
-    def __init__(self, program: Path) -> None:
+    def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, str(program), str(PACKAGE)], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True,
+            [sys.executable, str(Path(__file__).with_name("python_side.py")), str(PACKAGE)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
 
     def run(self, directory: Path, arrays: dict[str, Any], job: dict[str, Any]) -> Any:
@@ -61,23 +61,14 @@ class PythonProgram:
 
 
 @pytest.fixture(scope="module")
-def training_program() -> Iterator[PythonProgram]:
-    yield from _started("python_side.py")
-
-
-@pytest.fixture(scope="module")
-def cross_validation_program() -> Iterator[PythonProgram]:
-    yield from _started("python_cv.py")
-
-
-def _started(name: str) -> Iterator[PythonProgram]:
-    program = PythonProgram(Path(__file__).with_name(name))
-    yield program
-    program.end()
+def program() -> Iterator[PythonProgram]:
+    started = PythonProgram()
+    yield started
+    started.end()
 
 
 @pytest.fixture
-def python_side(tmp_path: Path, training_program: PythonProgram) -> Callable[..., dict[str, Any]]:
+def python_side(tmp_path: Path, program: PythonProgram) -> Callable[..., dict[str, Any]]:
     """Trains in Python on arrays, and compares with the bytes of a model trained in SQL."""
 
     def run(
@@ -86,17 +77,15 @@ def python_side(tmp_path: Path, training_program: PythonProgram) -> Callable[...
         (tmp_path / "model.ubj").write_bytes(model)
         if start:
             (tmp_path / "start.ubj").write_bytes(start)
-        return training_program.run(tmp_path, arrays, job)
+        return program.run(tmp_path, arrays, job)
 
     return run
 
 
 @pytest.fixture
-def python_cv(
-    tmp_path: Path, cross_validation_program: PythonProgram
-) -> Callable[..., dict[str, list[float]]]:
+def python_cv(tmp_path: Path, program: PythonProgram) -> Callable[..., dict[str, list[float]]]:
     """Cross-validates in Python on arrays: the means and deviations of each metric, by round."""
-    return lambda arrays, **job: cross_validation_program.run(tmp_path, arrays, job)
+    return lambda arrays, **job: program.run(tmp_path, arrays, job)
 
 
 @pytest.fixture
@@ -107,7 +96,7 @@ def no_model(connection: Connection) -> None:
 
 @pytest.fixture
 def raises(connection: Connection) -> Raises:
-    """Runs a statement that must fail with that SQLSTATE; gives what the server said."""
+    """Runs a statement that must fail with that SQLSTATE; returns the server's diagnostics."""
 
     def run(
         sqlstate: str, statement: str, arguments: Any = (), on: Connection | None = None

@@ -1,9 +1,12 @@
-"""Run as a process: trains with XGBoost in Python and compares with a model from SQL.
+"""Run as a process: trains with XGBoost in Python and compares with a model from SQL, or cross-validates.
 
 Its argument is the directory of the package. Each line of its input names a directory with arrays.npz
 (features and, as needed, label, weight, group, lower, upper and their eval_ counterparts), job.json (params,
 rounds, categories by feature, early_stopping_rounds) and model.ubj. If there is a start.ubj, the training
-goes on from its first job.start_rounds rounds. It prints what differs as a line of JSON.
+goes on from its first job.start_rounds rounds. It prints the differences as a line of JSON.
+
+Arrays with `fold`, the fold of each row, are cross-validated instead, and the metrics of each round printed.
+Rows of groups are cut into matrices by hand then, because `xgboost.cv` refuses given folds for them.
 """
 
 import json
@@ -59,9 +62,9 @@ def _trees(booster: Any) -> Any:
     return document["learner"]["gradient_booster"]["model"]["trees"]
 
 
-def _compared(xgboost: Any, directory: Path) -> dict[str, Any]:
-    job = json.loads((directory / "job.json").read_text())
-    arrays = dict(np.load(directory / "arrays.npz"))
+def _compared(
+    xgboost: Any, directory: Path, arrays: dict[str, Any], job: dict[str, Any]
+) -> dict[str, Any]:
     train, table = _matrix(xgboost, arrays, "", job, None)
     sets = [(train, "train")]
     if "eval_features" in arrays:
@@ -94,13 +97,68 @@ def _compared(xgboost: Any, directory: Path) -> dict[str, Any]:
     }
 
 
+def _part(xgboost: Any, arrays: dict[str, Any], rows: np.ndarray, ref: Any) -> Any:
+    there = {name: arrays[name][rows] for name in ("label", "weight") if name in arrays}
+    _, sizes = np.unique(arrays["group"][rows], return_counts=True)
+    return xgboost.QuantileDMatrix(
+        arrays["features"][rows], group=sizes, ref=ref, nthread=1, **there
+    )
+
+
+def _by_hand(xgboost: Any, arrays: dict[str, Any], job: dict[str, Any]) -> dict[str, list[float]]:
+    """The folds take each round in turn, as `xgboost.cv` has them do."""
+    folds = []
+    for fold in np.unique(arrays["fold"]):
+        train = _part(xgboost, arrays, arrays["fold"] != fold, None)
+        test = _part(xgboost, arrays, arrays["fold"] == fold, train)
+        folds.append((xgboost.Booster(job["params"], [train, test]), train, test))
+    found: dict[str, list[Any]] = {}
+    for number in range(job["rounds"]):
+        for booster, train, _ in folds:
+            booster.update(train, number)
+        by_fold: dict[str, list[float]] = {}
+        for booster, train, test in folds:
+            line = booster.eval_set([(train, "train"), (test, "test")], number)
+            for part in line.split("\t")[1:]:
+                name, value = part.rsplit(":", 1)
+                by_fold.setdefault(name, []).append(float(value))
+        for name, values in by_fold.items():
+            found.setdefault(f"{name}-mean", []).append(np.mean(values))
+            found.setdefault(f"{name}-std", []).append(np.std(values))
+    return found
+
+
+def _cross_validated(xgboost: Any, arrays: dict[str, Any], job: dict[str, Any]) -> dict[str, Any]:
+    job["params"] = {"tree_method": "hist", "nthread": 1} | job["params"]
+    if "group" in arrays:
+        found = _by_hand(xgboost, arrays, job)
+    else:
+        fold, rows = arrays["fold"], np.arange(len(arrays["fold"]))
+        folds = [(rows[fold != number], rows[fold == number]) for number in np.unique(fold)]
+        weight = arrays.get("weight")
+        matrix = xgboost.DMatrix(arrays["features"], arrays["label"], weight=weight, nthread=1)
+        found = xgboost.cv(
+            job["params"], matrix, job["rounds"], folds=folds, as_pandas=False,
+            early_stopping_rounds=job.get("early_stopping_rounds"),
+        )  # fmt: skip
+    return {name: list(map(float, values)) for name, values in found.items()}
+
+
+def _done(xgboost: Any, directory: Path) -> dict[str, Any]:
+    job = json.loads((directory / "job.json").read_text())
+    arrays = dict(np.load(directory / "arrays.npz"))
+    if "fold" in arrays:
+        return _cross_validated(xgboost, arrays, job)
+    return _compared(xgboost, directory, arrays, job)
+
+
 def main() -> None:
-    """Trains, compares and prints, for each line."""
+    """Does the job of each line and prints its result."""
     sys.path.insert(0, sys.argv[1])
     import xgboost  # noqa: PLC0415
 
     for line in sys.stdin:
-        print(json.dumps(_compared(xgboost, Path(line.rstrip("\n")))), flush=True)
+        print(json.dumps(_done(xgboost, Path(line.rstrip("\n")))), flush=True)
 
 
 if __name__ == "__main__":

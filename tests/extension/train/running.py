@@ -11,7 +11,7 @@ import psycopg
 from psycopg import Connection
 
 PATIENCE = 60
-# What a busy machine may take for something that happens at once.
+# Seconds that a busy machine may take for something immediate.
 ALLOWANCE = 5
 
 TRAIN = "SELECT * FROM train_model('long', %s, 'y', %s, rounds => 100000)"

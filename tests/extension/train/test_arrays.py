@@ -149,7 +149,7 @@ def test_null_is_missing(connection: Connection) -> None:
     ("CASE i WHEN 3 THEN array_fill(5, ARRAY[100]) ELSE ARRAY[i] END", "22000",
      'an array of column "v" has 100 elements, not 1', ",5,5..."),
     ("CASE WHEN i > 1 THEN ARRAY[i] END", "22000",
-     'the array of column "v" is null in the first row', "how many features"),
+     'the array of column "v" is null in the first row', "number of features"),
     ("'{}'::real[]", "22000", 'the array of column "v" is empty in the first row', "features"),
     ("ARRAY[1, 'infinity'::real]", "22003", 'a value of column "v" is infinite', None),
     ("ARRAY['a', 'b']", "42804", 'column "v" of type text[] cannot be the feature', None),

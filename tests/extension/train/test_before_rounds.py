@@ -14,8 +14,8 @@ UNREADABLE = "SELECT i AS a, 1 / (i - 1) AS y FROM generate_series(1, 9) AS i"
 ROWS = "SELECT i AS a, i AS y FROM generate_series(1, 9) AS i"
 ROLE = "before_rounds"
 
-# What is wrong, a statement for a superuser before, the arguments besides the source and target, the SQLSTATE
-# and the message.
+# The error, a superuser's statement before, the arguments besides source and target, the SQLSTATE and the
+# message.
 CASES = [
     ("model of another", "", "'theirs'", "42501", 'must be owner of model "theirs"'),
     ("model of another that may be used", "SELECT grant_model('theirs', 'before_rounds')",

@@ -31,7 +31,10 @@ def passengers(cluster: Any, dbname: str) -> None:
             """CREATE TABLE passenger (id int PRIMARY KEY, age real, class smallint, survived int);
             INSERT INTO passenger SELECT i, i % 70, i % 3, i % 2 FROM generate_series(1, 300) AS i;
             CREATE TABLE sale (shop int, day date, amount real, PRIMARY KEY (shop, day));
-            INSERT INTO sale SELECT i % 9, date '2026-01-01' + i, i FROM generate_series(1, 90) AS i"""
+            INSERT INTO sale SELECT i % 9, date '2026-01-01' + i, i FROM generate_series(1, 90) AS i;
+            CREATE VIEW shown AS SELECT survived, age, id AS number FROM passenger;
+            CREATE VIEW nested AS SELECT * FROM shown WHERE age > 1;
+            CREATE VIEW computed AS SELECT survived, age, id + 0 AS number FROM passenger"""
         )
 
 
@@ -63,7 +66,7 @@ def test_notices_report_choices(said: Callable[..., Said], function: str) -> Non
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_notices_omit_what_the_caller_named(said: Callable[..., Said], function: str) -> None:
+def test_notices_omit_the_callers_choices(said: Callable[..., Said], function: str) -> None:
     assert said(function, "passenger", more=OBJECTIVE + FEATURES) == []
     (features,) = said(function, "SELECT age, class, survived FROM passenger", more=OBJECTIVE)
     assert features.message == "training on 2 columns"
@@ -106,6 +109,10 @@ def test_other_pairs_than_zero_and_one_are_not_to_be_cast(said: Callable[..., Sa
         ("SELECT shop, day, amount AS survived FROM sale", '"shop" and "day"'),
         ("SELECT shop, amount AS survived FROM sale", None),
         ("SELECT p.id, s.shop, s.day, survived FROM passenger AS p JOIN sale AS s ON shop = id", '"id"'),
+        ("shown", '"number"'),
+        ("nested", '"number"'),
+        ("SELECT * FROM (SELECT * FROM nested) AS s", '"number"'),
+        ("computed", None),
     ],
 )  # fmt: skip
 def test_keys_are_found_in_queries(said: Callable[..., Said], source: str, key: str | None) -> None:
@@ -125,7 +132,7 @@ def test_long_lists_of_features_are_cut(said: Callable[..., Said]) -> None:
     assert chosen.detail.endswith('"a19" and 80 more.')
 
 
-def test_a_training_that_goes_on_has_nothing_to_choose(said: Callable[..., Said]) -> None:
+def test_a_continued_training_has_no_choices(said: Callable[..., Said]) -> None:
     said("train_model", "passenger", more=OBJECTIVE + FEATURES)
     assert said("train_model", "passenger", more=", continue_from => 'm'") == []
 

@@ -107,7 +107,7 @@ def test_groups_stay_whole(
     params = {"objective": "rank:ndcg", "eval_metric": ["ndcg@3", "ndcg@5"]}
     rows = _validated(connection, source, params, fold_by="fold", qid="q")
     arrays = {"features": features, "label": label, "group": group, "fold": group % 3}
-    _holds(rows, python_cv(arrays, params=params, rounds=ROUNDS, by_hand=True))
+    _holds(rows, python_cv(arrays, params=params, rounds=ROUNDS))
     call = "SELECT * FROM cross_validate_model(%s, 'y', qid => 'q', rounds => 2{})"
     torn = source.replace("fold", "(id % 3) AS fold")
     said = raises("22023", call.format(", fold_by => 'fold'"), (torn,))
@@ -160,7 +160,7 @@ def test_stratified_folds_have_all_classes(connection: Connection, raises: Raise
     ("fold_by => 'many'", "54000", 'column "many" has more than 100 distinct values'),
     ("fold_by => 'holes'", "22000", 'a value of column "holes" is null, so it cannot be a fold'),
     ("fold_by => 'nowhere'", "42703", 'column "nowhere" is not in the source'),
-    ("fold_by => 'y'", "42701", "two things"),
+    ("fold_by => 'y'", "42701", "two purposes"),
     ("folds => 100", "22023", "a fold has no rows to evaluate on"),
     ("params => '[]'", "22023", "params must be a jsonb object, not an array"),
     ("params => '{\"etaa\": 1}'", "22023", 'unknown training parameter "etaa"'),

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from tools.cluster import Cluster, start, stop
+from tools.cluster import Cluster
 from tools.cluster.server import installed
 
 SOURCE = "SELECT i AS a, i AS y FROM generate_series(1, 100) AS i"
@@ -73,26 +73,6 @@ def test_dropping_it_leaves_the_models(connect: Callable[..., Any], empty: str) 
     connection.execute("SELECT train_model('m', %s, 'y')", (SOURCE,))
     connection.execute("DROP EXTENSION pgboost_train")
     assert connection.execute("SELECT round(predict('m', 50))").fetchone() == (50,)
-
-
-def test_preloaded_by_the_server_it_loads_no_libxgboost(tmp_path: Path) -> None:
-    """OpenMP does not survive a fork, so the postmaster must never have it."""
-    state = tmp_path / "preloaded"
-    running, _ = start(state, 54335, {"shared_preload_libraries": "pgboost_train,pgboost"})
-    try:
-        postmaster = int((running.place.data / "postmaster.pid").read_text().splitlines()[0])
-        maps = Path(f"/proc/{postmaster}/maps").read_text()
-        assert "pgboost_train.so" in maps
-        assert "libxgboost" not in maps
-        assert "libgomp" not in maps
-        assert len(list(Path(f"/proc/{postmaster}/task").iterdir())) == 1
-        with running.connect() as connection:
-            connection.execute("CREATE EXTENSION pgboost_train CASCADE")
-            for _ in range(3):
-                connection.execute("SELECT train_model('m', %s, 'y', rounds => 2)", (SOURCE,))
-            assert connection.execute("SHOW pgboost_train.max_threads").fetchone() == ("0",)
-    finally:
-        stop(state, delete=True)
 
 
 def test_users_have_few_functions_and_those_that_only_read_run_in_parallel(

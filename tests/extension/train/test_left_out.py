@@ -139,24 +139,6 @@ def test_text_that_is_nearly_unique_is_named(trained: Callable[..., list[str]]) 
     assert not any("colour" in message for message in said if "unique" in message)
 
 
-def test_a_view_has_its_table_s_key(
-    connection: Connection, trained: Callable[..., list[str]]
-) -> None:
-    connection.execute(
-        "CREATE TABLE keyed (id int PRIMARY KEY, age int, y int); "
-        "INSERT INTO keyed SELECT i, i % 9, i % 7 FROM generate_series(1, 100) AS i; "
-        "CREATE VIEW shown AS SELECT y, age, id AS number FROM keyed; "
-        "CREATE VIEW nested AS SELECT * FROM shown WHERE age > 1; "
-        "CREATE VIEW computed AS SELECT y, age, id + 0 AS number FROM keyed"
-    )
-    key = 'the features include a primary key, "number"'
-    assert key in trained("shown")
-    assert key in trained("nested")
-    assert key in trained("SELECT * FROM (SELECT * FROM nested) AS s")
-    assert key not in trained("computed")
-    connection.execute("DROP TABLE keyed CASCADE")
-
-
 def test_results_of_get_params_are_accepted(connection: Connection) -> None:
     params = {
         "objective": "binary:logistic", "base_score": None, "booster": None, "callbacks": None,

@@ -134,7 +134,7 @@ def test_rights_are_those_of_now(connection: Connection, connect: Connect, raise
     connection.execute("GRANT owners TO member")
     assert one(member, call) == 1
     connection.execute("REVOKE owners FROM member")
-    # What one user has looked up is not another's.
+    # A name that one user has looked up is not remembered for another.
     superuser = connect()
     assert one(superuser, call) == 1
     superuser.execute("SET ROLE member")

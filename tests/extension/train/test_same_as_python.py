@@ -209,7 +209,7 @@ def test_release_is_the_one_compared_with(connection: Connection, alike: Alike) 
 
 
 def test_groups_are_kept_whole_for_evaluation(connection: Connection) -> None:
-    """Every group has 7 rows, so what is kept is a multiple of 7."""
+    """Every group has 7 rows, so a multiple of 7 is kept."""
     query = "SELECT i / 7 AS q, sin(i) AS x, i % 3 AS y FROM generate_series(0, 6999) AS i"
     scores = connection.execute(
         "SELECT set, metric FROM train_model('m', %s, 'y', '{\"eval_metric\": \"ndcg@3\"}', "

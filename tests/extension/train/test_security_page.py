@@ -15,7 +15,7 @@ PAGE = Path(__file__).resolve().parents[3] / "SECURITY.md"
 ROLES = ("stranger", "monitor", "grantee", "inspector", "loader", "trainer", "owner")
 ROW = "SELECT g::real AS f1, g AS y FROM generate_series(1, 9) AS g"
 TRAINING = f"'{ROW}', 'y'"
-# What each line means: statements that fail with 42501, or return no row, where they are not allowed.
+# The statements of each line; they fail with 42501, or return no row, where they are not allowed.
 STATEMENTS = {
     "predict, explain predictions, `predict_pinned`": [
         *[
@@ -173,7 +173,7 @@ def training(cluster: Cluster, dbname: str) -> Iterator[None]:
 
 @pytest.mark.usefixtures("roles", "training")
 @pytest.mark.parametrize(("line", "role", "allowed"), table())
-def test_a_role_can_do_what_the_table_says(
+def test_roles_can_do_as_the_table_says(
     connect: Connect, line: str, role: str, allowed: str
 ) -> None:
     connection = connect(user=f"page_{role}", autocommit=False)

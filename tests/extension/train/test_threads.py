@@ -14,7 +14,7 @@ CONNECTIONS = 100 * TIMES
 TRAIN = "SELECT value FROM train_model('m', %s, 'y', %s, rounds => 3, allow_change => true)"
 
 
-@pytest.fixture(scope="module", params=["", "pgboost, pgboost_train"], ids=["loaded", "preloaded"])
+@pytest.fixture(scope="module", params=["", "pgboost_train, pgboost"], ids=["loaded", "preloaded"])
 def server(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Cluster]:
@@ -36,8 +36,19 @@ def test_hundreds_of_connections(server: Cluster, threads: int) -> None:
             connection.execute("SET statement_timeout = '60s'")
             rows = connection.execute(TRAIN, (SOURCE, f'{{"nthread": {threads}}}')).fetchall()
             values.add(rows[0])
+            assert connection.execute("SHOW pgboost_train.max_threads").fetchone() == ("0",)
     assert len(values) == 1
     assert len(list(Path(f"/proc/{postmaster}/task").iterdir())) == 1
+
+
+def test_the_postmaster_has_no_libxgboost(server: Cluster) -> None:
+    """OpenMP does not survive a fork."""
+    with server.connect() as connection:
+        preloaded = connection.execute("SHOW shared_preload_libraries").fetchone()[0]
+    postmaster = (server.place.data / "postmaster.pid").read_text().split()[0]
+    maps = Path(f"/proc/{postmaster}/maps").read_text()
+    assert ("pgboost_train.so" in maps) == bool(preloaded)
+    assert "libxgboost" not in maps and "libgomp" not in maps
 
 
 def test_loading_the_library_starts_no_thread(connection: Connection) -> None:

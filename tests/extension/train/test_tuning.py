@@ -39,7 +39,7 @@ def _only_best(trials: list[dict[str, Any]], least: bool = True) -> dict[str, An
     {"monotone_constraints": [{"a": 1}, {"b": -1}], "n_estimators": [3, 9]},
     {"rate_drop": [0, 0.5], "seed": [1, 2]},
 ], ids=str)  # fmt: skip
-def test_a_trial_is_what_train_model_gives(connection: Connection, search: Any) -> None:
+def test_a_trial_equals_train_model(connection: Connection, search: Any) -> None:
     evaluated = f"SELECT * FROM ({SOURCE}) AS s WHERE a % 4 = 0"
     rounds = {} if "n_estimators" in search else {"rounds": 9}
     trials = _tuned(connection, search, eval_source=evaluated, **rounds)
