@@ -18,7 +18,7 @@ from bench.interleaving import interleaved
 from bench.record import RESULTS, keep
 from bench.report.pages import page
 from data.flights import Request
-from tests.extension.batch.plans import has_batch
+from tests.connections import plan_of
 from tests.extension.batch.shapes import SHAPES, TABLES, Shape, unsent
 from tools.workbench import preparation
 from tools.workbench.console import Teller
@@ -88,7 +88,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
         for name, shape in SHAPES.items():
             with teller.step(name), cluster.connect(DATABASE) as connection:
                 statement = shape.statement("large")
-                batch = has_batch(connection, statement)
+                batch = "BatchPredict" in plan_of(connection, statement)
                 shapes[name] = {"statement": statement, "batch": batch, "reason": shape.reason}
                 subjects[name] = of_shape(connection, shape, given.repetitions)
                 print(json.dumps({k: min(v) for k, v in subjects[name]["series"].items()}))

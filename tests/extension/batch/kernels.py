@@ -1,9 +1,9 @@
-"""The kernels that this machine's processor has, as its own list of flags tells: the extension's
-answers are compared with that, and not with themselves."""
+"""The kernels that this machine's processor has, by its own list of flags, with which the extension's
+answers are compared."""
 
 from pathlib import Path
 
-# What each kernel needs; best first.
+# The flags that each kernel needs; best first.
 NEEDS = {
     "avx512": {
         "avx2", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vbmi", "popcnt"

@@ -37,7 +37,7 @@ COMPUTED = (
     "(SELECT max(tax) FROM towns WHERE towns.town = h.town)", "substr(town, 6)::int",
     "(SELECT 1 / (tax - 2) FROM towns WHERE towns.town = h.town)", "mod(id::int, rooms)",
 )  # fmt: skip
-# What is done with an array, and with explanations.
+# Uses of an array, and of explanations.
 ARRAYS = (
     "(predict_array('targets', {a}, {b}))[1]",
     "(predict_array('targets', {a}, {b}))[1:2]",

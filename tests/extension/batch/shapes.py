@@ -43,7 +43,7 @@ OF_GROUP = f"n, mean, spread, discount, {', '.join(['1'] * 6)}"
 
 @dataclass(frozen=True)
 class Shape:
-    """A statement, in which {p} is the call, and what the call is given."""
+    """A statement, in which {p} is the call, and the call's arguments."""
 
     sql: str
     features: str = PLAIN
@@ -91,7 +91,7 @@ _KNOWN = tomllib.loads(Path(__file__).with_name("shapes.toml").read_text())
 SHAPES = {name: _shape(one) for name, one in _KNOWN.items()}
 
 
-# What a statement returns is not sent: it takes longer than many predictions.
+# Results are not sent: that takes longer than many predictions.
 def unsent(statement: str) -> str:
     """The statement without its output."""
     return (

@@ -40,7 +40,7 @@ def restore(connection: psycopg.Connection, table: str) -> None:
 
 
 def outcome(connect: Connect, statement: str, table: str, batch: str) -> tuple[str, list, list]:
-    """The plan, what the statement returns, and the table afterwards."""
+    """The plan, the statement's rows, and the table afterwards."""
     admin, changing, first = connect(), connect(), connect(autocommit=False)
     restore(admin, table)
     first.execute(f"UPDATE {table} SET area = 99 - area WHERE id IN (100, 101, 170, 320, 760)")
@@ -68,7 +68,7 @@ def test_a_row_changed_meanwhile(connect: Connect, statement: str, table: str) -
     assert rows == expected_rows
 
 
-def test_the_new_version_is_what_is_predicted_with(connect: Connect) -> None:
+def test_predictions_are_of_the_new_row(connect: Connect) -> None:
     _, _, rows = outcome(connect, STATEMENTS[0].format(table="homes"), "homes", "on")
     ages = {row[0]: row[3] for row in rows}
     # Row 100 had an area of 0, row 101 of 1: now 99 and 98, which the model gives 100 more.

@@ -6,12 +6,12 @@ With batches as without. Row 500 fails in each query, and no row before it.
 import psycopg
 import pytest
 
-from tests.extension.batch.plans import has_batch
+from tests.connections import plan_of
 from tests.extension.batch.tables import create
 
 FAILING = 500
 CALL = f"predict('price', area, 100 / (id - {FAILING}), age)"
-# Rows of each in which row 500 fails: by an argument, by a condition, and by what is read.
+# Rows of which row 500 fails: in an argument, in a condition, and while it is read.
 QUERIES = {
     "argument": f"SELECT id, {CALL} AS p FROM homes",
     "condition": "SELECT id, predict('price', area, rooms, age) AS p"
@@ -57,14 +57,14 @@ def use(connection: psycopg.Connection, batches: str) -> None:
 
 @ALL
 def test_it_has_a_batch_and_fails(connection: psycopg.Connection, name: str) -> None:
-    assert has_batch(connection, QUERIES[name])
+    assert "BatchPredict" in plan_of(connection, QUERIES[name])
     with pytest.raises(psycopg.errors.DivisionByZero):
         connection.execute(QUERIES[name])
 
 
 @BATCHES
 @ALL
-def test_a_cursor_returns_what_is_before(
+def test_a_cursor_returns_the_rows_before_the_error(
     connection: psycopg.Connection, name: str, batches: str
 ) -> None:
     use(connection, batches)
@@ -167,7 +167,7 @@ def test_a_merge_join_may_end_before(connection: psycopg.Connection, batches: st
 
 @BATCHES
 @ALL
-def test_the_rest_of_a_transaction_goes_on(
+def test_a_transaction_continues_after_the_error(
     connection: psycopg.Connection, name: str, batches: str
 ) -> None:
     use(connection, batches)

@@ -42,7 +42,7 @@ def test_automatic_is_the_best_there_is(connection: psycopg.Connection) -> None:
 
 @pytest.mark.parametrize("kernel", present())
 def test_a_kernel_is_used_and_gives_the_same(connection: psycopg.Connection, kernel: str) -> None:
-    # The statement and its model are ready before, for another kernel.
+    # The statement and its model are prepared for another kernel first.
     expected = connection.execute(QUERY).fetchall()
     connection.execute(f"SET pgboost.kernel = {kernel}")
     assert one(connection, "SHOW pgboost.kernel") == kernel

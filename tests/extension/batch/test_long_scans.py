@@ -83,7 +83,7 @@ def test_workers_give_the_same_sums(serial: psycopg.Connection, connect: Connect
     assert expected is not None and expected[0] == ROWS
     got = parallel.execute(query).fetchone()
     assert got is not None and got[0] == ROWS and got[1] == pytest.approx(expected[1], rel=1e-9)
-    # What the workers predicted is counted with what the leader did.
+    # Predictions of workers are counted with the leader's.
     explained = parallel.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {query}").fetchone()
     assert explained is not None
     plan = explained[0][0]["Plan"]

@@ -8,8 +8,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from tests.connections import plan_of
 from tests.extension.batch.kernels import present
-from tests.extension.batch.plans import has_batch
 from tests.extension.batch.queries import Generator
 from tests.extension.batch.tables import ROWS, create
 from tests.times import TIMES
@@ -85,7 +85,7 @@ def are_alike(one: list | tuple, other: list | tuple) -> bool:
 def is_in_batches(connection: psycopg.Connection, query: str) -> bool:
     """Returns whether the query can be planned, and the plan has a batch."""
     try:
-        return has_batch(connection, query)
+        return "BatchPredict" in plan_of(connection, query)
     except psycopg.Error:
         return False
 

@@ -8,6 +8,7 @@ import pytest
 
 from data.flights import Request
 from data.load import copy_rows, create_table, generated
+from tests.connections import plan_of
 from tests.extension.batch.shapes import SHAPES, TABLES
 from tools.workbench.training import Recipe, trained
 
@@ -28,7 +29,7 @@ def tables(cluster, dbname: str, tmp_path_factory: pytest.TempPathFactory) -> No
 
 
 def given(connection: psycopg.Connection, statement: str, batches: str) -> list[str]:
-    """The rows, as text and sorted; what is changed is rolled back."""
+    """The rows, as text and sorted; changes are rolled back."""
     connection.execute(f"SET pgboost.enable_batch = {batches}")
     with connection.transaction(force_rollback=True):
         cursor = connection.execute(statement)
@@ -44,9 +45,8 @@ def given(connection: psycopg.Connection, statement: str, batches: str) -> list[
 def test_it_predicts_in_a_batch(connection: psycopg.Connection, name: str) -> None:
     shape = SHAPES[name]
     statement = shape.statement("small")
-    plan = connection.execute(f"EXPLAIN (COSTS OFF) {statement}").fetchall()
-    has_batch = any("BatchPredict" in line for (line,) in plan)
-    assert has_batch != bool(shape.reason), "\n".join(line for (line,) in plan)
+    plan = plan_of(connection, statement)
+    assert ("BatchPredict" in plan) != bool(shape.reason), plan
     expected = given(connection, statement, "off")
     assert given(connection, statement, "on") == expected
     assert len(expected) > 1
@@ -57,10 +57,6 @@ def test_it_predicts_in_a_batch(connection: psycopg.Connection, name: str) -> No
 def test_rows_go_through_batches(connection: psycopg.Connection, name: str) -> None:
     statement = SHAPES[name].statement("small")
     with connection.transaction(force_rollback=True):
-        plan = connection.execute(
-            f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) {statement}"
-        ).fetchall()
-    told = [line for (line,) in plan if "Batched Rows" in line]
-    assert told and all(int(line.split(":")[1]) > 20 for line in told), "\n".join(
-        line for (line,) in plan
-    )
+        plan = plan_of(connection, statement, "(ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF)")
+    counts = [int(line.split(":")[1]) for line in plan.split("\n") if "Batched Rows" in line]
+    assert counts and min(counts) > 20, plan

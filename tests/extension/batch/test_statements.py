@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests.extension.batch.plans import has_batch
+from tests.connections import plan_of
 from tests.extension.batch.tables import create
 from tools.cluster.server import installed
 
@@ -48,7 +48,7 @@ WANTED = {
     " area, rooms, age) FROM homes WHERE id = ANY($1)",
 }
 
-# What is run before, and the statement whose plan must have a batch.
+# A preparation, and the statement whose plan must have a batch.
 STATEMENTS: dict[str, tuple[tuple[str, ...], str]] = {
     "select": ((), f"SELECT id, {PRICE} FROM homes"),
     "best of all": ((), f"SELECT id FROM homes ORDER BY {PRICE} DESC, id LIMIT 10"),
@@ -155,7 +155,7 @@ def test_few_rows_that_are_known_are_predicted_one_by_one(
 ) -> None:
     connection.execute("SET plan_cache_mode = force_generic_plan")
     connection.execute(f"PREPARE few (int, text[]) AS SELECT {PRICE} FROM homes WHERE {condition}")
-    assert not has_batch(connection, "EXECUTE few (5, '{}')")
+    assert "BatchPredict" not in plan_of(connection, "EXECUTE few (5, '{}')")
 
 
 @pytest.mark.parametrize("source", [
@@ -183,6 +183,25 @@ def test_a_condition_on_columns_leaves_the_row_to_the_output(
     assert len(with_batches) > 10
     connection.execute("SET pgboost.enable_batch = off")
     assert connection.execute(query).fetchall() == with_batches
+
+
+def test_compiled_expressions_give_the_same(connection: psycopg.Connection) -> None:
+    if not (installed("--pkglibdir") / "llvmjit.so").exists():
+        pytest.skip("this PostgreSQL has no LLVM")
+    query = (
+        f"SELECT sum({PRICE}::float8), sum(predict('price', area * 2, rooms + 1, age)::float8)"
+        f" FROM homes WHERE area > 3 AND {PRICE} > 105"
+    )
+    connection.execute("SET jit = off")
+    expected = connection.execute(query).fetchone()
+    for threshold in ("jit_above_cost", "jit_inline_above_cost", "jit_optimize_above_cost"):
+        connection.execute(f"SET {threshold} = 0")
+    connection.execute("SET jit = on")
+    ((plan,),) = connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {query}").fetchone()
+    assert "BatchPredict" in str(plan["Plan"])
+    assert plan["JIT"]["Functions"] > 0
+    assert plan["JIT"]["Options"]["Inlining"]
+    assert connection.execute(query).fetchone() == expected
 
 
 REASONS = {

@@ -47,7 +47,7 @@ def test_load_deploy_grant_drop(nodes: Nodes, connection: Connection) -> None:
     connection.execute("DROP ROLE reader")
 
 
-def test_what_a_real_is(nodes: Nodes, connection: Connection) -> None:
+def test_real_input_is_on_all_nodes(nodes: Nodes, connection: Connection) -> None:
     query = load_doubles(connection, "doubles")
     assert on_all(nodes, query) == [(REAL_INPUTS,)]
     connection.execute("SELECT drop_model('doubles')")

@@ -24,7 +24,7 @@ def outsider(connect: Connect, role: str) -> Connection:
     return connect(user=role)
 
 
-def test_its_triggers_are_for_no_table_of_anothers(outsider: Connection) -> None:
+def test_tables_of_other_roles_cannot_have_the_triggers(outsider: Connection) -> None:
     outsider.execute("CREATE TABLE mine (registry_table text, operation text, content text)")
     for function in TRIGGERS:
         with pytest.raises(errors.InsufficientPrivilege):
@@ -38,7 +38,7 @@ def test_its_triggers_are_for_no_table_of_anothers(outsider: Connection) -> None
     outsider.execute("DROP TABLE mine")
 
 
-def test_a_table_of_anothers_carries_no_changes(
+def test_a_table_of_another_role_carries_no_changes(
     nodes: Nodes, connection: Connection, outsider: Connection
 ) -> None:
     connection.execute("DROP EXTENSION pgboost_citus CASCADE; DROP TABLE pgboost_change")
@@ -49,7 +49,7 @@ def test_a_table_of_anothers_carries_no_changes(
     outsider.execute(
         "CREATE TRIGGER t BEFORE INSERT ON pgboost_change FOR EACH STATEMENT EXECUTE FUNCTION attack()"
     )
-    # What the script's own expressions could be taken to mean.
+    # Objects that the script's own expressions could refer to.
     outsider.execute(attack("format", "text, regclass", "text", schema="public"))
     connection.execute("CREATE EXTENSION pgboost_citus")
     with pytest.raises(errors.ObjectNotInPrerequisiteState):

@@ -32,7 +32,7 @@ def explained(cases: list[tuple[bytes, np.ndarray]]) -> list[dict[str, np.ndarra
 
 
 def main() -> None:
-    """Explains, and writes what it found."""
+    """Writes the explanations of each model."""
     xgboost = load("pinned")
     for model in Path(sys.argv[1]).glob("*.ubj"):
         booster = xgboost.Booster({"nthread": 1}, model_file=model)

@@ -63,7 +63,7 @@ def test_a_function_of_more_features_than_arguments(connection: Connection, name
     assert connection.execute("SELECT to_regproc('wide')").fetchone() == (None,)
 
 
-def test_names_that_postgresql_cuts_are_told(connection: Connection) -> None:
+def test_cut_names_are_explained(connection: Connection) -> None:
     name = "n" * 64
     matrix = xgb.DMatrix(np.arange(20.0).reshape(-1, 1), np.arange(20), feature_names=[name])
     booster = xgb.train({"max_depth": 2}, matrix, 3)

@@ -1,4 +1,4 @@
-"""CatBoost's models: what is told of them, categories that are unseen or NULL, and what is refused."""
+"""CatBoost's models: their description, unseen and NULL categories, and refused calls."""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,6 @@ from psycopg import Connection, errors
 import catboost
 from catboost import CatBoost, Pool
 from tests.extension.e2e.reference import assert_same_bits, floats
-from tests.extension.e2e.stored import COLUMNS, rounded, store
 from tests.extension.formats.catboost import (
     CATEGORICAL,
     MODELS,
@@ -19,7 +18,7 @@ from tests.extension.formats.catboost import (
     make_label,
     train,
 )
-from tests.extension.formats.frame import KINDS
+from tests.extension.formats.frame import COLUMNS, KINDS, rounded, store
 
 # Of those that a model is trained on.
 ROWS = 600
@@ -100,7 +99,7 @@ def test_null_has_no_statistics(
                 assert "coalesce" in error.value.diag.message_hint
             else:
                 assert stored.execute(query).fetchone() == (600,)
-    # A batch reads ahead, but fails for no row that nobody asks for.
+    # A batch reads ahead, but raises no error for a row beyond the LIMIT.
     query = f"""SELECT predict('m', {COLUMNS}) FROM (SELECT id, single, double, exact, small, whole, large,
         CASE WHEN id < 40 THEN colour END AS colour, size, flag FROM stored) AS t LIMIT 10"""
     assert len(stored.execute(query).fetchall()) == 10

@@ -16,8 +16,8 @@ from catboost import CatBoostError, Pool
 from tests.extension.e2e import golden
 from tests.extension.e2e.explained import explained
 from tests.extension.e2e.reference import floats
-from tests.extension.e2e.stored import ask, store
 from tests.extension.formats import catboost, lightgbm, xgboost
+from tests.extension.formats.frame import ask, store
 from tools.cluster import Cluster
 
 LIBRARIES = {"xgboost": xgboost, "lightgbm": lightgbm, "catboost": catboost}

@@ -98,7 +98,7 @@ def test_training_data_has_not_drifted(connection: Connection) -> None:
             assert p_value > 0.99
 
 
-def test_a_baseline_has_what_the_rows_have(connection: Connection) -> None:
+def test_a_baseline_describes_the_rows(connection: Connection) -> None:
     before = drawn(1, 0)
     rows = connection.execute("SELECT * FROM feature_baseline('trained')").fetchall()
     assert [row[:3] for row in rows] == [(name, ROWS, 0) for name in NAMES]
@@ -139,7 +139,7 @@ def test_severity_is_that_of_the_stability_index(connection: Connection) -> None
         assert before == ROWS and now in (ROWS, 9)
 
 
-def test_missing_values_are_told_and_left_out(connection: Connection) -> None:
+def test_missing_values_are_counted_and_left_out(connection: Connection) -> None:
     source = """SELECT CASE WHEN n % 4 > 0 THEN exact END AS exact, many, few,
                        CASE WHEN n % 2 > 0 THEN region END AS region
                   FROM (SELECT *, row_number() OVER () AS n FROM before) AS b"""
@@ -148,7 +148,7 @@ def test_missing_values_are_told_and_left_out(connection: Connection) -> None:
     assert found["exact"][0] < 0.05
 
 
-def test_no_values_at_all_have_no_distance(connection: Connection) -> None:
+def test_null_columns_have_no_distance(connection: Connection) -> None:
     source = "SELECT NULL::float8 AS exact, 1 AS many, 1 AS few, NULL::text AS region"
     found = drift(connection, source)
     assert found["exact"] == (None, None, None, 0, 1)

@@ -341,7 +341,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_what_cannot_be_computed_is_an_error(connection: Connection, call: str) -> None:
+def test_impossible_calls_are_errors(connection: Connection, call: str) -> None:
     error, message = CALLS[call]
     with pytest.raises(error, match=message):
         connection.execute(f"SELECT * FROM {call}")

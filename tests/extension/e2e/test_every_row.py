@@ -12,8 +12,8 @@ import pytest
 from psycopg import Connection, errors
 
 from tests.extension.e2e.reference import assert_near, assert_same_bits
-from tests.extension.e2e.stored import COLUMNS, ask, rounded, store
 from tests.extension.formats import catboost, lightgbm, xgboost
+from tests.extension.formats.frame import COLUMNS, ask, rounded, store
 from tests.extension.formats.model import LEAVES
 
 LIBRARIES = {"xgboost": xgboost, "lightgbm": lightgbm, "catboost": catboost}

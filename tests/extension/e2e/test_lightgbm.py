@@ -1,4 +1,4 @@
-"""LightGBM's models: what is told of them, codes of categories, and the sizes of trees in a file."""
+"""LightGBM's models: their description, codes of categories, and the sizes of trees in a file."""
 
 import itertools
 import re
@@ -11,8 +11,7 @@ from psycopg import Connection, errors
 import lightgbm as lgb
 from tests.extension.e2e import golden
 from tests.extension.e2e.reference import assert_same_bits, floats
-from tests.extension.e2e.stored import rounded
-from tests.extension.formats.frame import KINDS
+from tests.extension.formats.frame import KINDS, rounded
 from tests.extension.formats.lightgbm import COLOURS, MODELS, SIZES, make_frame, make_label, train
 
 

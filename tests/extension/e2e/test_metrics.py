@@ -182,7 +182,7 @@ def test_metrics_with_the_same_arguments_share_a_state(connection: Connection) -
         ("mlogloss('{0.5,NaN}', 0)", "probability is not between 0 and 1"),
     ],
 )  # fmt: skip
-def test_what_scikit_learn_refuses_is_an_error(
+def test_values_that_scikit_learn_refuses_are_errors(
     connection: Connection, query: str, message: str
 ) -> None:
     with pytest.raises(errors.DataException, match=message) as raised:

@@ -166,7 +166,7 @@ def values_of(type_name: str, model: Model) -> list[str]:
         return [str(sign * value) for value in near for sign in (1, -1)]
     if type_name == "real":
         return [str(real) for real in reals()] + (["inf", "-inf"] if model.infinite else [])
-    # XGBoost refuses what is infinite as a real.
+    # XGBoost refuses numbers that are infinite as a real.
     most = np.inf if model.infinite else float(np.finfo(np.float32).max)
     texts = [repr(value) for value in doubles().tolist() if abs(value) <= most]
     if type_name == "numeric":
@@ -175,7 +175,7 @@ def values_of(type_name: str, model: Model) -> list[str]:
 
 
 def store(connection: Connection, type_name: str, texts: list[str]) -> list:
-    """Makes the table `t`; returns what a client reads of it."""
+    """Makes the table `t`; returns its values as a client reads them."""
     connection.execute(f"CREATE TEMP TABLE t (id int, x {type_name})")
     with connection.cursor().copy("COPY t FROM STDIN") as copy:
         for number, text in enumerate(texts):

@@ -1,7 +1,11 @@
-"""The table of LightGBM's and CatBoost's models: columns of nine types, with values missing."""
+"""The table of LightGBM's and CatBoost's models: columns of nine types, with values missing.
+
+It also stores a table in the database, and reads the predictions for its rows.
+"""
 
 import numpy as np
 import pandas as pd
+from psycopg import Connection
 
 ROWS = 20_000
 KINDS = {
@@ -15,6 +19,7 @@ KINDS = {
     "size": "int8",
     "flag": "bool",
 }
+COLUMNS = ", ".join(KINDS)
 
 
 def numbers(draw: np.random.Generator, decades: int) -> dict[str, np.ndarray]:
@@ -50,3 +55,25 @@ def rows_of(frame: pd.DataFrame, kinds: dict[str, str] = KINDS) -> list[list]:
 
     rows = frame.itertuples(index=False)
     return [[value(*pair) for pair in zip(row, whole, strict=True)] for row in rows]
+
+
+def store(connection: Connection, frame: pd.DataFrame, kinds: dict[str, str] = KINDS) -> None:
+    """Makes the temporary table `stored` of the rows."""
+    listed = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
+    connection.execute(f"CREATE TEMP TABLE stored (id int, {listed})")
+    with connection.cursor().copy("COPY stored FROM STDIN") as copy:
+        for number, row in enumerate(rows_of(frame, kinds)):
+            copy.write_row([number, *row])
+
+
+def ask(
+    connection: Connection, function: str, features: str, rows: int | None = None, model: str = "m"
+) -> list:
+    """Predictions of a model for each row, or for the first rows; `t` is the row itself."""
+    query = f"SELECT {function}('{model}', {features}) FROM stored AS t WHERE id < %s ORDER BY id"
+    return [answer for (answer,) in connection.execute(query, (rows or 2**31 - 1,))]
+
+
+def rounded(numbers: np.ndarray | list) -> np.ndarray:
+    """One row of f32 for each row."""
+    return np.asarray(numbers).reshape(len(numbers), -1).astype(np.float32)

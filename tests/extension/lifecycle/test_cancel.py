@@ -12,9 +12,9 @@ from tests.connections import Connect, in_parallel, plan_of
 from tests.extension.lifecycle.models import chains, grown, load, one, padded, uneven
 from tests.times import TIMES
 
-# What was measured is some milliseconds; the rest is for a machine that does other work as well.
+# Measured were some milliseconds; the rest is for a busy machine.
 SOON = 0.5
-# What a statement ends with, by who ended it.
+# The error of a statement, by the function that ended it.
 ENDS = {"pg_cancel_backend": errors.QueryCanceled, "pg_terminate_backend": errors.AdminShutdown}
 SCAN = "SELECT count(predict('m', {})) FROM generate_series(1, 10000) AS x, generate_series(1, 10000) AS y"
 FORMS = {
@@ -170,13 +170,8 @@ def test_an_aggregate_of_metrics_is_cancelled(
     assert one(connection, PREDICT)
 
 
-def test_a_scan_ends_at_the_statement_timeout(connection: Connection) -> None:
-    times_out(connection, SCAN.format(FORMS["columns"]), 200)
-    assert one(connection, "SELECT 1") == 1
-
-
-@pytest.mark.parametrize("function", ["predict_contribs", "predict_interactions"])
-def test_explaining_ends_at_the_statement_timeout(connect: Connect, function: str) -> None:
+@pytest.mark.parametrize("function", ["predict", "predict_contribs", "predict_interactions"])
+def test_a_scan_ends_at_the_statement_timeout(connect: Connect, function: str) -> None:
     """The next statement does not get half-filled buffers."""
     connection = connect()
     times_out(connection, SCAN.format(FORMS["columns"]).replace("predict", function), 200)
@@ -273,7 +268,7 @@ def test_a_batch_by_a_deep_model_ends_at_the_timeout(
     times_out(connection, SCAN.format(FORMS["columns"]).replace("'m'", "'deep'"), 600)
 
 
-def test_a_load_ends_at_the_timeout_whatever_it_does(connection: Connection, deep: float) -> None:
+def test_each_part_of_a_load_ends_at_the_timeout(connection: Connection, deep: float) -> None:
     """While it parses, compiles, stores the row or writes the image's file."""
     for part in range(1, 5):
         timeout = round(1000 * deep * part / 5)
@@ -300,7 +295,7 @@ def largest(cluster, dbname: str) -> None:
     ],
     ids=["load", "export", "drop"],
 )
-def test_a_cancel_acts_whatever_is_done_with_the_largest_file(
+def test_statements_on_the_largest_file_are_cancelled(
     connection: Connection, largest: None, query: str
 ) -> None:
     timeouts = (20, 50, 100, 200, 400, 800, 1200)
@@ -310,7 +305,7 @@ def test_a_cancel_acts_whatever_is_done_with_the_largest_file(
 
 
 def test_a_model_file_is_stored_as_it_is(connection: Connection) -> None:
-    """To compress it takes PostgreSQL longer than to store it, and nothing interrupts that."""
+    """PostgreSQL takes longer to compress a file than to store it, and cannot be interrupted."""
     load(connection, "m", grown(20, 6))
     stored = (
         "SELECT every(pg_column_size(bytes) >= octet_length(bytes)) FROM pgboost_catalog.file_part"

@@ -47,39 +47,28 @@ def test_ascii_works(elsewhere: Connection) -> None:
 
 
 @pytest.mark.parametrize(
-    ("load", "predict", "expected"),
+    ("arguments", "call", "expected"),
     [
-        (
-            "SELECT load_model('größe', content, ARRAY['a', 'b', 'c']) FROM file",
-            "SELECT predict_class('größe', 5, 1)",
-            "c",
-        ),
-        (
-            "SELECT load_model('labels', content, ARRAY['a', 'b', 'é']) FROM file",
-            "SELECT predict_class('labels', 5, 1)",
-            "é",
-        ),
-        (
-            "SELECT load_model('names', content, ARRAY['a', 'b', 'c'], ARRAY['größe', 'y']) FROM file",
-            """SELECT predict_class('names', r) FROM (SELECT 5 AS "größe", 1 AS y) AS r""",
-            "c",
-        ),
+        ("'größe', content, '{a,b,c}'", "'größe', 5, 1)", "c"),
+        ("'labels', content, '{a,b,é}'", "'labels', 5, 1)", "é"),
+        ("'names', content, '{a,b,c}', '{größe,y}'",
+         """'names', r) FROM (SELECT 5 AS "größe", 1 AS y) AS r""", "c"),
     ],
     ids=["model", "label", "feature"],
-)
+)  # fmt: skip
 def test_other_text_works_or_is_refused(
-    elsewhere: Connection, load: str, predict: str, expected: str
+    elsewhere: Connection, arguments: str, call: str, expected: str
 ) -> None:
     """An error is one that a user can make; nothing is stored that could not be read again."""
     before = one(elsewhere, "SELECT count(*) FROM pgboost_models")
     try:
-        elsewhere.execute(load)
+        elsewhere.execute(f"SELECT load_model({arguments}) FROM file")
     except psycopg.Error as error:
         assert error.sqlstate is not None and error.sqlstate[:2] in ("0A", "22"), error
         assert "\ufffd" not in str(error)
         assert one(elsewhere, "SELECT count(*) FROM pgboost_models") == before
     else:
-        assert one(elsewhere, predict) == expected
+        assert one(elsewhere, f"SELECT predict_class({call}") == expected
 
 
 @pytest.mark.parametrize(
@@ -93,12 +82,16 @@ def test_other_text_works_or_is_refused(
     ],
 )  # fmt: skip
 def test_unknown_names_are_reported(elsewhere: Connection, query: str) -> None:
+    refused(elsewhere, query, "0A", "22", "42")
+
+
+def refused(connection: Connection, query: str, *classes: str) -> None:
     with pytest.raises(psycopg.Error) as raised:
-        elsewhere.execute(query)
+        connection.execute(query)
     assert raised.value.sqlstate is not None
-    assert raised.value.sqlstate[:2] in ("0A", "22", "42"), raised.value
+    assert raised.value.sqlstate[:2] in classes, raised.value
     assert not any(garbage in str(raised.value) for garbage in ("\ufffd", "ï¿½"))
-    assert one(elsewhere, "SELECT 1") == 1
+    assert one(connection, "SELECT 1") == 1
 
 
 def test_parameters_may_be_any_text(elsewhere: Connection) -> None:
@@ -135,11 +128,7 @@ TEXTS = ("weight", "qid", "label_upper_bound")
 )  # fmt: skip
 def test_arguments_of_trainings_are_refused(elsewhere: Connection, query: str) -> None:
     """They are bytes that are no UTF-8."""
-    with pytest.raises(psycopg.Error) as raised:
-        elsewhere.execute(query)
-    assert raised.value.sqlstate is not None
-    assert raised.value.sqlstate[:2] in ("0A", "22"), raised.value
-    assert one(elsewhere, "SELECT 1") == 1
+    refused(elsewhere, query, "0A", "22")
 
 
 def test_a_source_may_have_columns_of_any_name(elsewhere: Connection) -> None:

@@ -170,6 +170,8 @@ def test_a_stranger_keeps_no_pin_by_any_object(
 ) -> None:
     stranger = open_as(STRANGER, autocommit=committed)
     stranger.execute((EXPRESSIONS | NAMES)[kind].format(model=model))
+    # Planning the call takes no lock for it either.
+    stranger.execute(f"EXPLAIN SELECT {CALL} FROM t".format(model=model))
     connection.execute("SET lock_timeout = '5s'")
     connection.execute("SELECT unpin_model(%s), drop_model('m')", (model,))
 

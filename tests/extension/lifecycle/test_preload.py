@@ -108,16 +108,12 @@ def test_no_backtrace_reaches_a_client(spare: Cluster, expected: float, preload:
         restart(spare, shared_preload_libraries="")
 
 
-def predict_once_per_connection(server: Cluster, expected: float) -> None:
+@pytest.mark.parametrize("server", ["spare", "preloaded"])
+def test_hundreds_of_connections_one_after_another(
+    request: pytest.FixtureRequest, expected: float, server: str
+) -> None:
+    running = request.getfixturevalue(server)
     for _ in range(CONNECTIONS):
-        with server.connect() as connection:
+        with running.connect() as connection:
             assert one(connection, f"SELECT predict('grown', {ROW})") == expected
-
-
-def test_hundreds_of_connections_one_after_another(spare: Cluster, expected: float) -> None:
-    predict_once_per_connection(spare, expected)
-
-
-def test_hundreds_of_connections_to_a_preloaded_server(preloaded: Cluster, expected: float) -> None:
-    predict_once_per_connection(preloaded, expected)
-    assert threads(postmaster(preloaded)) == 1
+    assert threads(postmaster(running)) == 1

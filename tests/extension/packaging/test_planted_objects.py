@@ -1,4 +1,5 @@
-"""Objects that a role plants in an extension's schema give it no privileges when it is created or updated.
+"""Objects that a role plants in an extension's schema give it no privileges when it is created, updated
+or used.
 
 An object of one of the extension's own names ends the script with an error; operators and functions that fit
 the script's expressions better than PostgreSQL's own are not called.
@@ -8,6 +9,7 @@ import pytest
 from psycopg import Connection, errors
 
 from tests.connections import Connect
+from tests.extension.lifecycle.models import constant, load, one
 from tests.extension.packaging.planted import attack, created
 from tests.extension.packaging.releases import EARLIER, NAMES, update_extensions
 from tests.extension.packaging.test_upgrade import schema
@@ -103,7 +105,7 @@ def test_a_careless_script_would_call_planted_objects(
             superuser.execute(f"SELECT {careless}")
 
 
-def test_creation_calls_nothing_of_anothers(
+def test_creation_calls_no_function_of_another_role(
     attacker: Connection, superuser: Connection, fresh: list[list[tuple]]
 ) -> None:
     plant(attacker)
@@ -111,7 +113,7 @@ def test_creation_calls_nothing_of_anothers(
     assert definitions(superuser) == fresh
 
 
-def test_an_update_calls_nothing_of_anothers(
+def test_an_update_calls_no_function_of_another_role(
     attacker: Connection, superuser: Connection, fresh: list[list[tuple]]
 ) -> None:
     created(superuser, EARLIER)
@@ -136,7 +138,7 @@ def refuses(superuser: Connection, attacker: Connection, names: set[str], script
         superuser.execute("DROP OWNED BY planter; GRANT USAGE, CREATE ON SCHEMA planted TO planter")
 
 
-def test_creation_takes_no_object_of_anothers(
+def test_creation_takes_no_object_of_another_role(
     attacker: Connection, superuser: Connection, fresh: list[list[tuple]]
 ) -> None:
     created(superuser)
@@ -150,7 +152,9 @@ def test_creation_takes_no_object_of_anothers(
     assert definitions(superuser) == fresh
 
 
-def test_creation_takes_no_schema_of_anothers(attacker: Connection, superuser: Connection) -> None:
+def test_creation_takes_no_schema_of_another_role(
+    attacker: Connection, superuser: Connection
+) -> None:
     """Whoever may create schemas can make that of the registry before the extension does."""
     superuser.execute("GRANT CREATE ON DATABASE planted TO planter")
     attacker.execute(f"CREATE SCHEMA {REGISTRY}")
@@ -168,7 +172,7 @@ def test_creation_takes_no_schema_of_anothers(attacker: Connection, superuser: C
     superuser.execute("REVOKE CREATE ON DATABASE planted FROM planter")
 
 
-def test_an_update_takes_no_object_of_anothers(
+def test_an_update_takes_no_object_of_another_role(
     attacker: Connection, superuser: Connection, fresh: list[list[tuple]]
 ) -> None:
     created(superuser)
@@ -181,3 +185,37 @@ def test_an_update_takes_no_object_of_anothers(
     refuses(superuser, attacker, names, script)
     superuser.execute(script)
     assert definitions(superuser) == fresh
+
+
+SOURCE = "SELECT i AS a, i AS y FROM generate_series(1, 100) AS i"
+TRAIN = "SELECT planted.train_model('t', %s, 'y', rounds => 2)"
+
+
+@pytest.fixture
+def user(superuser: Connection) -> Connection:
+    """The superuser, who finds the extension by its path."""
+    superuser.execute("SET search_path = pg_catalog, planted, public")
+    return superuser
+
+
+def test_a_function_made_of_a_model_calls_no_other(attacker: Connection, user: Connection) -> None:
+    created(user)
+    load(user, "m", constant(1))
+    user.execute("SELECT create_predict_function('m', 'of_m', 'public')")
+    assert one(user, "SELECT public.of_m(1)") == 1
+    attacker.execute(attack("predict", "text, VARIADIC double precision[]", "real"))
+    with pytest.raises(errors.AmbiguousFunction) as raised:
+        user.execute("SELECT create_predict_function('m', 'of_m_too', 'public')")
+    assert (
+        raised.value.diag.message_primary == 'the schema of pgboost has another function "predict"'
+    )
+    assert one(user, "SELECT public.of_m(1)") == 1
+
+
+def test_verify_model_calls_no_other(attacker: Connection, user: Connection) -> None:
+    created(user)
+    user.execute(TRAIN, (SOURCE,))
+    assert user.execute("SELECT * FROM verify_model('t', %s)", (SOURCE,)).fetchone() == (100, 0, 0)
+    attacker.execute(attack("predict_margin", "text, real[]", "real[]"))
+    with pytest.raises(errors.AmbiguousFunction):
+        user.execute("SELECT * FROM verify_model('t', %s)", (SOURCE,))

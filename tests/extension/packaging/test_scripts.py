@@ -34,7 +34,7 @@ def test_packages_are_of_the_present_version(file: str, pattern: str) -> None:
     assert re.search(pattern, (ROOT / file).read_text(), re.MULTILINE)[1] == present_version()
 
 
-def test_pgxn_is_told_of_the_present_scripts() -> None:
+def test_the_present_scripts_are_declared_to_pgxn() -> None:
     provided = json.loads((ROOT / "META.json").read_text())["provides"]
     assert set(provided) == {path.stem for path in EXTENSION.glob("*/*.control")}
     for name, what in provided.items():

@@ -17,7 +17,7 @@ from tools.cluster import Cluster
 
 DUMP = Path(__file__).parent / "release-1.0.0.sql"
 
-# Each object of an extension, with its definition, rights and comment; objects are named by what they are.
+# Each object of an extension, with its definition, rights and comment; objects are named by their kind.
 SCHEMA = """
 SELECT pg_describe_object(d.classid, d.objid, 0) AS object,
        coalesce(pg_get_functiondef(p.oid), pg_get_viewdef(c.oid)) AS definition,

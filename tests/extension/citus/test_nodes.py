@@ -1,10 +1,11 @@
-"""A node that stops in the middle of a change: no node is changed, and the change can be made again."""
+"""Nodes that stop in the middle of a change, which then changes no node, and nodes that join the cluster."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psycopg
 import pytest
+from psycopg import Connection, errors
 
 from tests.connections import Connect
 from tests.extension.citus.conftest import Node, Nodes, file_of
@@ -53,3 +54,21 @@ def test_a_worker_dies(nodes: Nodes, connect: Connect, moment: str) -> None:
         assert after.execute("SELECT bool_and(same) FROM pgboost_check_nodes()").fetchone() == (
             True,
         )
+
+
+def test_a_new_node_gets_its_models(nodes: Nodes, connection: Connection) -> None:
+    """Before that it answers with an error."""
+    connection.execute("SELECT load_model('price', %s)", (file_of("price"),))
+    connection.execute("SELECT load_model('price', %s)", (file_of("price"),))
+    connection.execute("SELECT citus_add_node(%s, %s)", nodes.spare.address)
+    query = "SELECT predict('price', 90, 3, 20)"
+    (expected,) = connection.execute(query).fetchone()
+    with nodes.spare.connect(nodes.dbname) as new:
+        with pytest.raises(errors.UndefinedObject, match='model "price" does not exist'):
+            new.execute(query)
+        connection.execute("SELECT pgboost_sync_nodes()")
+        assert new.execute(query).fetchone() == (expected,)
+        assert new.execute("SELECT predict('price@1', 90, 3, 20)").fetchone() == (expected,)
+    checked = connection.execute("SELECT same FROM pgboost_check_nodes()").fetchall()
+    assert checked == [(True,)] * 4
+    connection.execute("SELECT citus_remove_node(%s, %s)", nodes.spare.address)
