@@ -368,7 +368,7 @@ pub fn called_function(call: pg_sys::FunctionCallInfo) -> Oid {
     Arguments::of_pgrx(call).function()
 }
 
-/// Calls a function of one text for the errors that it raises, whoever may execute it. It returns no NULL.
+/// Calls a function of one text for its errors, without checking privileges. It returns no NULL.
 pub fn with_text(function: Oid, text: &str) {
     let argument = text.into_datum().unwrap_or(Datum::null());
     // SAFETY: the function has one argument, of type text.

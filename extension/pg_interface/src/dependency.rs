@@ -158,7 +158,7 @@ impl Object {
         stored
     }
 
-    /// Its owners, as they are and as open transactions make them; none of a kind that has no expressions.
+    /// Returns its owners, committed and of open transactions; none of a kind that has no expressions.
     pub fn possible_owners(self) -> Vec<Oid> {
         let mut owners = Vec::new();
         for place in PLACES.iter().filter(|place| place.class == self.class) {

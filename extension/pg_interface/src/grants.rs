@@ -10,7 +10,7 @@ use pgrx::pg_sys::{self, Datum, Oid};
 
 use crate::{catalog, session};
 
-/// Whether the role itself is granted something on the type, not by PUBLIC or as a member of another role.
+/// Returns whether the type's grants name the role itself, not PUBLIC or a role that it is a member of.
 pub fn is_grantee(type_oid: Oid, role: Oid) -> bool {
     let cache = pg_sys::SysCacheIdentifier::TYPEOID as i32;
     let column = pg_sys::Anum_pg_type_typacl as i16;
@@ -44,7 +44,7 @@ fn array_header(dimensions: i32) -> usize {
 }
 
 /// Locks the type's row until the transaction ends. Returns whether it did: unless told to wait, it does not wait
-/// for another transaction that has changed the row. What was read of the type before may have changed.
+/// for another transaction that has changed the row. The type may differ from what was read before.
 pub fn lock(type_oid: Oid, wait: bool) -> bool {
     let policy = if wait {
         pg_sys::LockWaitPolicy::LockWaitBlock
@@ -92,7 +92,7 @@ pub fn grant(owner: Oid, type_name: &str, role: Oid) {
     run(owner, role, |role| format!("GRANT USAGE ON TYPE {type_name} TO {role}"));
 }
 
-/// Takes it away.
+/// Revokes it.
 pub fn revoke(owner: Oid, type_name: &str, role: Oid) {
     run(owner, role, |role| format!("REVOKE USAGE ON TYPE {type_name} FROM {role}"));
 }

@@ -4,7 +4,7 @@
 //! first, without zeros at either end; the format is that of the files on disk and has been the same
 //! since PostgreSQL 9.1. A number of few digits is a whole number times or divided by a power of ten,
 //! both of which an f64 holds: one operation then yields the f64 nearest to it. A longer number, NaN and
-//! infinity are left to the way by text.
+//! infinity are converted by way of their text.
 
 const BASE: u64 = 10_000;
 /// Decimal digits per digit.

@@ -1,4 +1,4 @@
-//! Values that were worked out of a node of a plan, kept as long as the plan's memory.
+//! Values computed from a plan's node, kept as long as the plan's memory.
 //!
 //! A cached plan has one tree for all its executions. A node's address is its name here until the callback
 //! of its memory context says that the memory is freed, before which no other node has that address.

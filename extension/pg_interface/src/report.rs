@@ -113,8 +113,8 @@ pub fn error_report(raised_by: &'static str, error: Report) -> ErrorReport {
     report
 }
 
-/// Runs what may violate a unique index, and returns another error in the place of PostgreSQL's. The caller
-/// raises it: what the violation has left open is closed when the statement ends.
+/// Runs statements that may violate a unique index, and replaces PostgreSQL's error by another. The caller must
+/// raise it: relations that the violation has left open are closed when the statement ends.
 ///
 /// # Errors
 /// Those of `run`; `taken`.

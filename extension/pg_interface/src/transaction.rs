@@ -17,7 +17,7 @@ use pgrx::pg_sys::{self, Oid};
 
 use crate::session;
 
-/// Makes what this transaction has written visible to what reads from now on.
+/// Makes this transaction's writes visible to later reads in it.
 pub fn see_own_changes() {
     // SAFETY: a transaction is running, which may write.
     unsafe { pg_sys::CommandCounterIncrement() }

@@ -57,7 +57,7 @@ error_table! {
     /// Stored expressions may refer to a version by the old or the new name.
     RenamePinned { name: String, pinned: String } =>
         OBJECT_IN_USE, "cannot rename model \"{name}\" because a version of \"{pinned}\" was pinned",
-        detail "What predict_pinned returned for a version once, it returns for ever.";
+        detail "The predictions of predict_pinned for a version never change.";
     RenameInUse { name: String, function: Phrase } =>
         OBJECT_IN_USE, "cannot rename model \"{name}\" because function {function} predicts with it",
         hint "Drop the function, and make it again with create_predict_function.";
@@ -104,7 +104,7 @@ error_table! {
         INSUFFICIENT_PRIVILEGE, "must be owner of model \"{name}\"";
     NoSuchRole { role: String } =>
         UNDEFINED_OBJECT, "role \"{role}\" does not exist",
-        hint (role.eq_ignore_ascii_case("public").then_some("Everybody is public, in lower case."));
+        hint (role.eq_ignore_ascii_case("public").then_some("Write public in lower case for all roles."));
     /// The deployed version cannot be dropped alone.
     Deployed { name: String, version: i32 } =>
         OBJECT_IN_USE, "cannot drop version {version} of model \"{name}\" because it is deployed",
@@ -122,7 +122,7 @@ error_table! {
     DropScored { name: String, table: Phrase } =>
         OBJECT_IN_USE,
         "cannot drop model \"{name}\" because table {table} has scores that are maintained with it",
-        hint "End that with drop_scores.";
+        hint "Stop maintaining them with drop_scores first.";
     /// Scores are columns of tables, which triggers set.
     NotATable { relation: Phrase } =>
         WRONG_OBJECT_TYPE, "{relation} is not a table",
@@ -135,7 +135,7 @@ error_table! {
         hint "Name a column that does not exist yet, or one of that type.";
     ScoreExists { table: Phrase, name: String } =>
         DUPLICATE_OBJECT, "table {table} already has such scores of model \"{name}\"",
-        hint "End them with drop_scores first.";
+        hint "Stop maintaining them with drop_scores first.";
     /// PostgreSQL computes generated columns after the triggers of a row.
     GeneratedFeature { column: String } =>
         FEATURE_NOT_SUPPORTED, "cannot maintain scores whose feature \"{column}\" is a generated column",
@@ -173,11 +173,11 @@ error_table! {
     /// The version to drop, alone or with its model, is pinned.
     Pinned { name: String, version: i32 } =>
         OBJECT_IN_USE, "cannot drop version {version} of model \"{name}\" because it is pinned",
-        hint "Drop what predicts with predict_pinned, then unpin the version with unpin_model.";
+        hint "Drop the objects that call predict_pinned, then unpin the version with unpin_model.";
     /// An object has an expression that predicts with the version to unpin.
     PinnedInUse { name: String, version: i32, object: Phrase } =>
         OBJECT_IN_USE, "cannot unpin version {version} of model \"{name}\" because {object} depends on it",
-        hint "Drop what depends on it first.";
+        hint "Drop the dependent objects first.";
     NotPinned { model: String } =>
         OBJECT_NOT_IN_PREREQUISITE_STATE,
         "predict_pinned cannot be used with model \"{model}\", which is no pinned version",
@@ -204,7 +204,7 @@ error_table! {
             "PostgreSQL cuts the names of columns after 63 bytes: pass a jsonb object, or give shorter names \
              in the feature_names argument of load_model."
         } else {
-            "Names are compared exactly. A feature whose value is missing must be there, as null."
+            "Names are compared exactly. Pass null for a feature whose value is missing."
         }));
     /// A jsonb value that is not an object.
     NotAnObject =>
@@ -221,9 +221,9 @@ error_table! {
     FileName { is_pickle: bool } =>
         INVALID_BINARY_REPRESENTATION, "invalid model: these bytes are the name of a file",
         hint (Some(if *is_pickle {
-            "Send what is in a pickle with the Python package: pgboost push model.pkl --name NAME."
+            "Send the model in a pickle with the Python package: pgboost push model.pkl --name NAME."
         } else {
-            "Pass what is in the file. A superuser can read it on the server with pg_read_binary_file."
+            "Pass the content of the file. A superuser can read it on the server with pg_read_binary_file."
         }));
     /// The model does not name its features, so columns or keys cannot be matched.
     NoFeatureNames { model: String, form: &'static str } =>
@@ -380,7 +380,7 @@ error_table! {
     /// Contributions of different shapes, or of no model's shape.
     ContributionShape =>
         ARRAY_SUBSCRIPT_ERROR, "contributions are not those of one model",
-        hint "Pass what predict_contribs returns, of one model at a time.";
+        hint "Pass results of predict_contribs, of one model at a time.";
     /// A value of a row that scikit-learn refuses as well.
     MetricArgument { argument: &'static str, what: &'static str } =>
         DATA_EXCEPTION, "{argument} {what}";
@@ -398,7 +398,7 @@ error_table! {
     /// Categorical features whose codes may stand for other numbers.
     CategoriesMissing { feature: String, others: String } =>
         FEATURE_NOT_SUPPORTED, "the file has no categories of feature \"{feature}\"{others}",
-        detail "XGBoost 3.1 to 3.3 leave them out of slices such as booster[:10] and where they were given codes, and \
+        detail "XGBoost 3.1 to 3.3 leave them out of slices such as booster[:10] and of models trained on codes, and \
                 damage those beyond ASCII.",
         hint "Pass them in the order of their codes as categories, or categories => '{{}}' if the training had the \
               codes 0, 1 and so on.";

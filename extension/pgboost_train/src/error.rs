@@ -73,7 +73,7 @@ error_table! {
         INVALID_PARAMETER_VALUE, "training cannot continue from model \"{model}\"",
         detail "{reason}", hint "Train a new model without continue_from.";
     ColumnTwice { column: String } =>
-        DUPLICATE_COLUMN, "column \"{column}\" cannot be used for two things",
+        DUPLICATE_COLUMN, "column \"{column}\" cannot be used for two purposes",
         hint "Leave it out of the features.";
     NoFeatures =>
         INVALID_PARAMETER_VALUE, "there are no features to train on";
@@ -104,7 +104,7 @@ error_table! {
     /// A column of arrays whose first row does not determine their length.
     ArrayUnmeasured { column: String, what: &'static str } =>
         DATA_EXCEPTION, "the array of column \"{column}\" is {what} in the first row",
-        detail "The first row says how many features the column is.",
+        detail "The first row determines the number of features of the column.",
         hint "Order the query so that a row with an array comes first, or leave the column out.";
     ArrayLength { column: String, expected: usize, given: usize, array: String } =>
         DATA_EXCEPTION,
@@ -127,7 +127,7 @@ error_table! {
         detail "It should be at {path}: {reason}", hint (install());
     TrainerKilled =>
         OUT_OF_MEMORY, "the training process was killed",
-        detail "The system kills it first where memory runs out.", hint (need_less_memory());
+        detail "The system kills this process first when memory runs out.", hint (need_less_memory());
     TrainerEnded { how: Phrase, said: Phrase } =>
         EXTERNAL_ROUTINE_EXCEPTION, "the training process ended unexpectedly",
         detail (Some(if said.is_empty() { format!("{how}.") } else { format!("{how}: {said}") }));

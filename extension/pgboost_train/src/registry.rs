@@ -63,7 +63,7 @@ pub(crate) struct Replaced {
 #[derive(Clone, Copy)]
 pub(crate) struct Storing {
     pub(crate) deploy: bool,
-    /// It may mean something else than the deployed version.
+    /// The version may mean something other than the deployed one.
     pub(crate) allow_change: bool,
 }
 

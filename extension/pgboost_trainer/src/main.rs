@@ -35,7 +35,7 @@ const FIRST: libc::c_int = 3;
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     let (Some(library), Some(parent)) = (arguments.next(), arguments.next()) else {
-        eprintln!("pgboost_train starts this program; it takes no commands of a person's");
+        eprintln!("pgboost_train starts this program; it is not to be run by hand");
         return ExitCode::from(2);
     };
     if !parent.to_str().and_then(|pid| pid.parse().ok()).is_some_and(attach_to) {

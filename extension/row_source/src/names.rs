@@ -45,7 +45,7 @@ pub fn leading_elements<N: AsRef<str>>(names: &[N]) -> Option<(&str, usize)> {
 
 /// Returns the most similar candidate, if a slip could explain the difference.
 pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // The time grows with the product of both lengths, and what long names would be slips of is no name.
+    // The time grows with the product of both lengths, and long names are seldom misspelled names.
     if name.len() > MAX_COMPARED {
         return None;
     }

@@ -119,7 +119,7 @@ pub fn begins_like_a_query(text: &str) -> bool {
     !after.trim().is_empty() && FIRST_WORDS.iter().any(|first| word.eq_ignore_ascii_case(first))
 }
 
-/// Whether a text has words or signs behind one another that no name has: `customers WHERE id < 9`.
+/// Returns whether a text has consecutive words or signs that no name has: `customers WHERE id < 9`.
 fn is_no_name(text: &str) -> bool {
     let mut quoted = false;
     let plain = text.trim().chars().filter(|c| {

@@ -59,7 +59,7 @@ def jdbc(port: int, dbname: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("title", PROGRAMS)
-def test_every_call_returns_what_predict_returns(
+def test_every_call_returns_the_prediction(
     title: str, environment: dict[str, str], connection: psycopg.Connection
 ) -> None:
     blocks = PROGRAMS[title]
@@ -95,7 +95,7 @@ def protocols() -> dict[callers.Way, re.Match[str]]:
 
 
 @pytest.mark.parametrize("way", callers.PROGRAMS, ids=" ".join)
-def test_drivers_send_what_the_table_says(
+def test_drivers_send_the_types_of_the_table(
     way: callers.Way, environment: dict[str, str], cluster: Cluster, dbname: str
 ) -> None:
     language, program = callers.PROGRAMS[way]

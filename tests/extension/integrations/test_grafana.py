@@ -21,7 +21,7 @@ INTEGRATIONS = Path(__file__).resolve().parents[3] / "packaging" / "monitoring"
 DASHBOARD = json.loads((INTEGRATIONS / "grafana" / "pgboost.json").read_text())
 EXPORTED = yaml.safe_load((INTEGRATIONS / "prometheus" / "pgboost.yaml").read_text())
 TARGETS = [target for panel in DASHBOARD["panels"] for target in panel["targets"]]
-# What the dashboard's user chooses, as Grafana writes it into SQL.
+# Choices of the dashboard's user, as Grafana writes them into SQL.
 VARIABLES = {"drift_model": "'price'", "drift_source": "'homes'"}
 
 
@@ -90,7 +90,7 @@ def test_its_tables_are_of_rows_that_a_monitor_may_see(monitor: Connection, sql:
 
 
 @pytest.mark.parametrize("name", EXPORTED)
-def test_the_exporter_gets_the_columns_that_it_is_told(monitor: Connection, name: str) -> None:
+def test_queries_return_the_exporters_columns(monitor: Connection, name: str) -> None:
     cursor = monitor.execute(EXPORTED[name]["query"])
     columns = [column.name for column in cursor.description or ()]
     assert columns == [column for metric in EXPORTED[name]["metrics"] for column in metric]

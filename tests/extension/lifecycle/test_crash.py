@@ -99,7 +99,7 @@ def test_after_the_crashes_the_same_model_loads(spare: Cluster, content: bytes) 
         another.execute("SELECT drop_model('large')")
 
 
-def test_what_was_committed_survives_a_crash_and_images_are_checked(
+def test_commits_survive_a_crash_and_images_are_checked(
     spare: Cluster, load_seconds: float
 ) -> None:
     with spare.connect() as connection:

@@ -23,7 +23,7 @@ def homes(connection: Connection) -> None:
         pytest.skip("needs a PostgreSQL with assertions")
     drop_all(connection)
     load(connection, "m", grown(3, 2, features=2))
-    # What a domain stands for is looked up in the catalogs.
+    # The base type of a domain is looked up in the catalogs.
     connection.execute(
         "DROP TABLE IF EXISTS homes;"
         "DROP DOMAIN IF EXISTS area;"

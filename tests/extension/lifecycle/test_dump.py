@@ -122,7 +122,7 @@ def test_rights_hold_after_the_restore(cluster: Cluster, source: str) -> None:
         with pytest.raises(errors.InsufficientPrivilege):
             load(user, "mine", constant(1))
     with cluster.connect("dump_rights", "dump_owner") as owner:
-        # The numbers go on where they were.
+        # Version numbers continue.
         assert load(owner, "m", constant(4)) == 4
         with pytest.raises(errors.InsufficientPrivilege):
             owner.execute("SELECT drop_model('m')")
@@ -130,7 +130,7 @@ def test_rights_hold_after_the_restore(cluster: Cluster, source: str) -> None:
         assert load(loader, "another", constant(1)) == 1
 
 
-def test_data_alone_goes_into_an_extension_that_is_there(cluster: Cluster, source: str) -> None:
+def test_data_is_restored_into_an_existing_extension(cluster: Cluster, source: str) -> None:
     cluster.create_database("dump_data", replace=True)
     with cluster.connect("dump_data") as connection:
         connection.execute("CREATE EXTENSION pgboost")

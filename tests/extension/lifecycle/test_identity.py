@@ -151,7 +151,7 @@ def test_a_slow_statement_reads_nothing_of_the_former_model(
 
 
 def test_swapped_names_carry_no_privilege_over(connect: Connect, owned: Connection) -> None:
-    """Without malice: who was granted `green` alone never predicts with what was `blue`."""
+    """A role that was granted `green` alone never predicts with the former `blue`."""
     for name, value in (("blue", 1), ("green", 2)):
         load(owned, name, constant(value))
     owned.execute("SELECT grant_model('green', 'grantee')")

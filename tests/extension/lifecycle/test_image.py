@@ -76,7 +76,7 @@ def test_an_image_that_another_version_uses_stays(connect: Connect, folder: Path
     assert images(folder) == []
 
 
-def test_a_reader_goes_on_with_an_image_that_is_removed(connect: Connect, folder: Path) -> None:
+def test_a_reader_keeps_a_removed_image(connect: Connect, folder: Path) -> None:
     reader, writer = connect(autocommit=False), connect()
     load(writer, "m", constant(1))
     with reader.cursor("c") as cursor:
@@ -131,9 +131,7 @@ def test_a_load_in_a_subtransaction_that_rolls_back_leaves_nothing(
     assert len(images(folder)) == 2, "the drop was rolled back"
 
 
-def test_a_rolled_back_load_of_a_model_that_is_there_takes_nothing(
-    connect: Connect, folder: Path
-) -> None:
+def test_a_rolled_back_second_load_keeps_the_image(connect: Connect, folder: Path) -> None:
     load(connect(), "m", constant(1))
     made = identity(image(folder))
     writer = connect(autocommit=False)
@@ -152,7 +150,9 @@ def test_a_load_after_one_that_rolled_back_writes_the_image(connect: Connect, fo
     assert image(folder)
 
 
-def test_what_was_left_behind_is_swept(cluster: Cluster, connect: Connect, folder: Path) -> None:
+def test_files_of_dead_backends_are_removed(
+    cluster: Cluster, connect: Connect, folder: Path
+) -> None:
     """Removes images and unfinished files of dead backends, and no other files."""
     writer = connect()
     load(writer, "kept", constant(1))

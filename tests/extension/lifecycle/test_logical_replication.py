@@ -1,4 +1,4 @@
-"""Models follow logical replication into another database, and its connections hear of them.
+"""Logical replication carries models into another database, whose connections use them at once.
 
 Rows of a server without the extension follow it to one that predicts.
 """
@@ -68,7 +68,7 @@ def until(answer: Callable[[], object], expected: object) -> None:
     pytest.fail(f"still {found!r} instead of {expected!r}")
 
 
-def test_what_was_there_before_is_copied(pair: Pair) -> None:
+def test_earlier_models_are_copied(pair: Pair) -> None:
     publisher, subscriber = pair
     expected = one(publisher, f"SELECT predict('grown', {ROW})")
     until(lambda: one(subscriber, f"SELECT predict('grown', {ROW})"), expected)
@@ -113,7 +113,7 @@ def test_a_drop_follows(pair: Pair) -> None:
         value(subscriber)
 
 
-def test_what_a_real_is_follows(pair: Pair) -> None:
+def test_real_input_is_replicated(pair: Pair) -> None:
     publisher, subscriber = pair
     query = load_doubles(publisher, "doubles")
     until(lambda: one(subscriber, query), REAL_INPUTS)

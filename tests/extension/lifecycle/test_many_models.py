@@ -11,7 +11,7 @@ from tests.extension.lifecycle.models import constant, load, one, value
 
 OPEN = 2_000
 MAX_IMAGES = 16_384
-# Linear costs made it 30 times and more; what is left is chance.
+# Linear costs made it 30 times and more; the rest is noise.
 MAX_RATIO = 4
 
 

@@ -167,7 +167,7 @@ def test_a_file_above_the_limit_is_refused_before_it_is_read(connection: Connect
     connection.execute("SET pgboost.max_model_size = '90MB'")
     taken = []
     for _ in range(3):
-        # The first time the library is loaded, and the second time what is left of it.
+        # The library is loaded the first time, and the rest of it the second time.
         peak_kb(connection)
         before = peak_kb(connection)
         with pytest.raises(errors.ProgramLimitExceeded):
@@ -176,7 +176,7 @@ def test_a_file_above_the_limit_is_refused_before_it_is_read(connection: Connect
     assert taken[-1] < MOST_GROWTH_KB
 
 
-def test_many_loads_leave_nothing_in_the_one_that_loads_nor_in_one_that_predicts(
+def test_many_loads_leave_no_memory_in_loader_or_reader(
     connect: Connect,
 ) -> None:
     writer, reader = connect(), connect()

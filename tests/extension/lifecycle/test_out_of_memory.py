@@ -60,7 +60,7 @@ def of_nodes(spare: Cluster, files: None) -> tuple[int, int]:
 
 # The peak is not the least that will do: at 0.88 of it a load came through once.
 @pytest.mark.parametrize("part", [0.05, 0.15, 0.25, 0.35, 0.5, 0.65, 0.8])
-def test_a_load_fails_and_the_connection_goes_on(
+def test_a_load_fails_and_the_connection_survives(
     spare: Cluster, of_nodes: tuple[int, int], part: float
 ) -> None:
     least, most = of_nodes
@@ -78,7 +78,9 @@ def test_a_load_fails_and_the_connection_goes_on(
         assert one(connection, "SELECT count(*) FROM pgboost_catalog.version") == 1
 
 
-def test_a_load_of_many_names_fails_and_the_connection_goes_on(spare: Cluster, files: None) -> None:
+def test_a_load_of_many_names_fails_and_the_connection_survives(
+    spare: Cluster, files: None
+) -> None:
     """Names are small pieces of memory, which Rust takes without asking: a reserve is behind them.
 
     It is behind the reports of PostgreSQL's errors, too: without memory for a report the server restarts.

@@ -55,13 +55,13 @@ def namesake(owner: Connection, other: Connection, body: str) -> None:
     )
 
 
-# What another role can write: anything, a call that could be the model's function to the letter too.
+# Bodies that another role can write, one of them the same as that of the model's function.
 BODIES = ["1", "predict('am', f0)"]
 
 
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("user", ["alice", "postgres"])
-def test_a_function_of_anothers_that_took_the_name_stays(
+def test_another_roles_function_of_that_name_stays(
     connect: Connect, connection: Connection, user: str, body: str
 ) -> None:
     """It does not keep anybody from dropping the model."""
@@ -106,7 +106,9 @@ def test_another_members_function_keeps_no_owner_from_dropping(
     assert is_there(connection)
 
 
-def test_a_function_of_anothers_is_not_replaced(connect: Connect, connection: Connection) -> None:
+def test_a_function_of_another_role_is_not_replaced(
+    connect: Connect, connection: Connection
+) -> None:
     """Nor is it dropped after the model's features have changed."""
     alice, bob = connect("alice"), connect("bob")
     namesake(alice, bob, "1")
@@ -134,9 +136,7 @@ def owner(connection: Connection, name: str) -> str:
     return one(connection, "SELECT owner::text FROM pgboost_models WHERE name = %s", (name,))
 
 
-def test_a_model_whose_owner_was_dropped_has_another(
-    connect: Connect, connection: Connection
-) -> None:
+def test_a_model_of_a_dropped_owner_gets_another(connect: Connect, connection: Connection) -> None:
     """REASSIGN OWNED does not apply to models: the extension's owner gets them, with the next load."""
     carl = connect("carl")
     load(carl, "carls", constant(1))

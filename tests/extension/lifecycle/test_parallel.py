@@ -130,7 +130,7 @@ def test_an_error_in_a_worker_reaches_the_client(connect: Connect) -> None:
     assert one(connection, f"SELECT count(predict('m', {BY_COLUMN})) FROM points") == ROWS
 
 
-def test_workers_see_what_the_transaction_has_loaded_and_not_committed(connect: Connect) -> None:
+def test_workers_see_uncommitted_loads_of_the_transaction(connect: Connect) -> None:
     connection = connect(autocommit=False)
     load(connection, "new", constant(3))
     with_workers(connection)

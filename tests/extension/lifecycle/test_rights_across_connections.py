@@ -1,4 +1,4 @@
-"""A revoked privilege is gone with the next statement of every connection, cached or not."""
+"""A revoked privilege has no effect from the next statement of every connection on, cached or not."""
 
 from collections.abc import Iterator
 

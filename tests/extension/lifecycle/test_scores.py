@@ -35,7 +35,7 @@ def scored(connection: Connection) -> Iterator[None]:
 def test_a_dump_brings_scores_and_triggers(
     cluster: Cluster, connection: Connection, dbname: str, file_format: str
 ) -> None:
-    """Rows of another version come as they were: restoring scores nothing."""
+    """Rows keep the scores of their version: restoring computes none."""
     connection.execute("UPDATE scored SET f1 = 0 WHERE id = 1")
     connection.execute("SELECT deploy_model('m@2')")
     connection.execute("INSERT INTO scored VALUES (0, 1)")
@@ -57,7 +57,7 @@ def test_a_dump_brings_scores_and_triggers(
             copy.execute("SELECT drop_model('m')")
 
 
-def test_a_refresh_that_is_stopped_goes_on(connection: Connection, connect: Connect) -> None:
+def test_a_stopped_refresh_is_resumed(connection: Connection, connect: Connect) -> None:
     """Committed batches stay, and the next refresh does the rest."""
     connection.execute("SELECT deploy_model('m@2')")
     stopped = connect()

@@ -311,7 +311,7 @@ def test_a_standby_counts_for_itself(pair: Pair) -> None:
     assert (one(replica, counted), one(primary, counted)) == (1, 0)
 
 
-def test_a_promoted_standby_goes_on(spare: Cluster, standby: Cluster) -> None:
+def test_a_promoted_standby_predicts_and_writes(spare: Cluster, standby: Cluster) -> None:
     with standby.connect() as replica, spare.connect() as primary:
         replayed(primary, replica)
         expected = one(replica, f"SELECT predict('grown', {ROW})")

@@ -76,7 +76,7 @@ def test_whoever_loads_first_owns_the_model(connect: Connect) -> None:
         admin.execute("DROP OWNED BY lifecycle_second; DROP ROLE lifecycle_second")
 
 
-def test_a_repeatable_read_that_comes_too_late_is_told_to_try_again(connect: Connect) -> None:
+def test_a_late_writer_of_repeatable_read_gets_a_serialization_failure(connect: Connect) -> None:
     admin, late = connect(), connect(autocommit=False)
     load(admin, "m", constant(1))
     late.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
@@ -142,7 +142,7 @@ def test_two_writers_end_as_one_after_the_other(
     admin.execute("SELECT unpin_model('m@1') WHERE %s", ("pin" in later,))
 
 
-def test_a_first_load_that_comes_second_means_what_the_first_does(connect: Connect) -> None:
+def test_concurrent_first_loads_have_one_meaning(connect: Connect) -> None:
     admin, a, b = connect(), connect(autocommit=False), connect()
     load(a, "m", constant(1))
     binary = constant(2).replace(b"reg:squarederror", b"binary:logistic")

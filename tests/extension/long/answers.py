@@ -1,4 +1,4 @@
-"""Models of XGBoost and what it predicts by them, and the states that a model of a server may be in.
+"""Models of XGBoost with its predictions, and the possible states of a model on a server.
 
 Each model has one writer. Whoever reads notes the last state that was acknowledged before a statement: the
 answer must be that of this state, or of a later one that had begun by the end of the statement.

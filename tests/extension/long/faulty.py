@@ -55,7 +55,7 @@ def _classes() -> bytes:
 
 
 def _libraries() -> Path:
-    """A folder like PostgreSQL's: the libraries by their names, and what is next to them."""
+    """A folder like PostgreSQL's, with the libraries and the files next to them."""
     folder = BUILT / "libraries"
     folder.mkdir(exist_ok=True)
     found = {

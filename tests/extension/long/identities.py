@@ -84,7 +84,7 @@ Rows = dict[str, Model]
 
 @dataclass
 class Registry:
-    """The newest state: rows by name, privileges by uid, and what was counted of each version."""
+    """The newest state: rows by name, privileges by uid, and the counters of each version."""
 
     rows: Rows = field(default_factory=dict)
     privileges: dict[int, Privileges] = field(default_factory=dict)
@@ -268,7 +268,7 @@ class Registry:
     # Roles.
 
     def drop_owned(self, role: str) -> None:
-        """DROP OWNED BY: the role loses what it owns and what it was granted."""
+        """DROP OWNED BY: the role loses its objects and its privileges."""
         self.losses += 1
         for found in self.privileges.values():
             found.granted.discard(role)

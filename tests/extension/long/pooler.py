@@ -1,4 +1,4 @@
-"""A separate PgBouncer in front of a server, which may be told of another server.
+"""A separate PgBouncer in front of a server, which can be pointed at another one.
 
 PGBOUNCER names the program where it is not the one on the path; prepared statements need 1.21.
 """

@@ -98,7 +98,7 @@ def train(connection: psycopg.Connection) -> None:
 
 
 class Loop(threading.Thread):
-    """Does the same in one connection until told to stop, and keeps what went wrong."""
+    """Repeats a step in one connection until it is stopped, and keeps the errors."""
 
     def __init__(self, server: Cluster, work: Callable[[psycopg.Connection], None]) -> None:
         super().__init__(daemon=True)

@@ -47,7 +47,7 @@ def bare(cluster: Cluster) -> Iterator[psycopg.Connection]:
 
 
 def ordered(value: float, single: bool) -> int:
-    """An integer that counts floating-point numbers, of which -0 is another than 0."""
+    """An integer that counts floating-point numbers; -0 and 0 differ."""
     number, of_bits, half = ("<f", "<i", 31) if single else ("<d", "<q", 63)
     (bits,) = struct.unpack(of_bits, struct.pack(number, value))
     return bits if bits >= 0 else -(1 << half) - bits - 1
@@ -146,7 +146,7 @@ def test_functions_have_the_engines_results(
     assert rows >= 180 * (len(scripts) // step)
 
 
-def test_what_is_not_exact_is_refused_by_name(written: Path) -> None:
+def test_inexact_exports_are_refused_by_name(written: Path) -> None:
     refused = [path.read_text() for path in written.glob("*.refused")]
     assert refused
     assert all(REFUSED.fullmatch(message) for message in refused)

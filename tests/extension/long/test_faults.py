@@ -98,7 +98,7 @@ CASES = [
     ("called: pgboost_registry_changed", "SELECT drop_model('m@1')"),
 ]  # fmt: skip
 ANSWER = f"SELECT sum(predict('m', {COLUMNS})::numeric) FROM rows"
-# Rounds after which what is kept for the next statement is there, and those that must not add to it.
+# Rounds that fill the caches kept for later statements, and rounds that must not add to them.
 BEFORE, AFTER = 20, 100 * TIMES
 MOST_GROWTH_KB = 1024
 TRIES = 3
@@ -186,7 +186,7 @@ def test_memory_does_not_grow(server: Cluster, place: str, kind: str) -> None:
     with server.connect() as connection:
         for _ in range(BEFORE):
             fail(connection, place, kind, statement)
-        # A leak grows each time; what the allocator takes more of, a heap or so, it takes once, at any time.
+        # A leak grows each time; the allocator takes another heap once, at any time.
         growths = []
         while len(growths) < TRIES and min(growths, default=MOST_GROWTH_KB) >= MOST_GROWTH_KB:
             before = private_kb(connection)

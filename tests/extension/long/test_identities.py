@@ -93,7 +93,7 @@ class Session:
         self.primary = primary
         self.level: str | None = None
         self.rows: Rows | None = None
-        # Its snapshot, the model that it names, and what it has answered so far.
+        # Its snapshot, the model that it names, and its rows so far.
         self.cursor: tuple[Rows, str, Any] | None = None
         # psycopg would deallocate all prepared statements when a transaction rolls back.
         connection.prepare_threshold = None
@@ -517,7 +517,7 @@ def pooled(server: Cluster) -> Iterator[Connect]:
     pooler.stop()
 
 
-def test_each_role_reads_what_the_registry_outside_says(
+def test_each_role_reads_as_the_registry_outside_says(
     server: Cluster, standby: Cluster, pooled: Connect
 ) -> None:
     with (

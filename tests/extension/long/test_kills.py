@@ -26,7 +26,7 @@ from tools.cluster.server import launch
 
 KILLS = 6 * TIMES
 POSTMASTERS = max(5, 2 * TIMES)
-# Each goes on for longer than a kill waits.
+# Each takes longer than the wait before a kill.
 VICTIMS = {
     "load": "SELECT load_model('l', content), pg_sleep(30) FROM file",
     "train": "SELECT * FROM train_model('t', 'rows', 'y', rounds => 100000)",
@@ -144,7 +144,7 @@ def alive(pids: Collection[int]) -> set[int]:
 
 
 def kill_postmaster_during(server: Cluster, query: str, after: float) -> set[int]:
-    """Kills the postmaster so long after a query began; returns what of the server did not end by itself.
+    """Kills the postmaster during a query; returns the processes that did not end by themselves.
 
     PostgreSQL's own rule is that a backend sees the postmaster's end where it waits, so that one that
     computes is for the administrator to kill before the server can start again.

@@ -24,7 +24,7 @@ MEDIAN, LAST = 0.1, 0.5
 TRAIN = (
     "SELECT * FROM train_model('t', 'rows', 'y', rounds => 1000000, params => '{\"max_depth\": 8}')"
 )
-# Each with what is set before.
+# Each with its settings.
 STATEMENTS = {
     "a scan in batches": ("SET pgboost.enable_batch = on", SCAN.format(FORMS["columns"])),
     "a scan row by row": ("SET pgboost.enable_batch = off", SCAN.format(FORMS["columns"])),

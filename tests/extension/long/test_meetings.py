@@ -26,7 +26,7 @@ def three(server: Cluster) -> Iterator[tuple[psycopg.Connection, ...]]:
 def meanwhile(
     three: tuple[psycopg.Connection, ...], place: str, statement: str, then: Callable[[], object]
 ) -> object:
-    """Has the statement wait at the place, and does something else before it goes on; gives its answer."""
+    """Runs a change while the statement waits at the place; returns the statement's answer."""
     admin, waiting, _ = three
     waiting.execute("SET fault.kind = 'wait'")
     waiting.execute(f"SET fault.place = '{place}'")

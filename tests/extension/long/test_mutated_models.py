@@ -46,7 +46,7 @@ def models() -> list[Any]:
 
 
 def places(value: Any) -> list[tuple[Any, Any]]:
-    """Each value in a document: what has it, and where."""
+    """Each value in a document: its container, and its key or index."""
     keys = value.items() if isinstance(value, dict) else enumerate(value)
     found = []
     for key, inner in keys:
@@ -74,7 +74,7 @@ def mutate(document: Any, draw: random.Random) -> None:
         holder[key] = draw.choice([value + draw.randrange(-2, 3), other])
 
 
-def test_the_server_goes_on(connection: psycopg.Connection) -> None:
+def test_the_server_survives(connection: psycopg.Connection) -> None:
     connection.execute("CREATE EXTENSION IF NOT EXISTS pgboost_train CASCADE")
     started = running_since(connection)
     draw = random.Random(1)
@@ -130,7 +130,7 @@ def _compared(connection: psycopg.Connection) -> bool:
     try:
         connection.execute("SELECT xgboost_predict('mutant', %s)", (row,))
     except psycopg.Error as error:
-        # Several outputs, or what libxgboost refuses.
+        # Several outputs, or a refusal of libxgboost.
         assert error.sqlstate in ("38000", "42809"), error
     try:
         found = connection.execute("SELECT * FROM verify_model('mutant', %s)", (source,)).fetchone()

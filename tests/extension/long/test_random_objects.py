@@ -13,7 +13,7 @@ from tools.cluster import Cluster
 
 OBJECTS = 5000 * TIMES
 FEATURES = [f"f{number + 1}" for number in range(10)]
-# As they are, as text that to_jsonb writes for them, and what no feature can be.
+# Numbers, texts that to_jsonb writes for them, and values that are no features.
 NUMBERS = [0, -0.0, 1, -1, 0.5, 1e-45, 1e-320, 1e38, 3.5e38, -1e400, 1e400, 2**24 + 1, 2**70, 0.1]
 SPECIAL = ["NaN", "Infinity", "-Infinity", None, True, False]
 WRONG = ["", "1", "nan", "text", "\x01", "é" * 50, [], [1], {}, {"f1": 1}, [[[]]]]

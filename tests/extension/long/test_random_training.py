@@ -67,7 +67,7 @@ def test_random_parameters(connection: psycopg.Connection) -> None:
             outcomes["trained"] += 1
         except psycopg.Error as error:
             outcomes[error.sqlstate] += 1
-            # What libxgboost itself refuses is 38000; no training of 200 rows may take long.
+            # Refusals of libxgboost itself are 38000; no training of 200 rows may take long.
             allowed = ("22", "42", "54", "38", "0A", "53")
             assert error.sqlstate and error.sqlstate.startswith(allowed), (params, error)
     assert connection.execute("SELECT pg_backend_pid()").fetchone() == (backend,)

@@ -16,7 +16,7 @@ from tests.times import TIMES
 from tools.cluster import Cluster
 
 SECONDS = int(os.environ.get("PGBOOST_SOAK_SECONDS", 60 * TIMES))
-# What a backend takes until it has done everything once.
+# The memory of a backend that has done everything once.
 WARM_UP = 0.25
 MOST_GROWTH_KB = 2048
 
@@ -128,7 +128,7 @@ def test_everything_at_once(cluster: Cluster, dbname: str) -> None:
 
 
 def _nothing_left(cluster: Cluster, dbname: str) -> None:
-    """A load sweeps what nothing uses: an image per version is what may stay."""
+    """A load sweeps unused images: at most one per version stays."""
     data, until = cluster.place.data, time.monotonic() + 30
     with cluster.connect(dbname) as connection:
         oid = one(connection, "SELECT oid FROM pg_database WHERE datname = current_database()")

@@ -53,7 +53,7 @@ from tools.cluster.standby import follow, promote, stop
 
 SECONDS = int(os.environ.get("PGBOOST_WEEK_SECONDS", 360 * TIMES))
 SEED = int(os.environ.get("PGBOOST_SEED", "1"))
-# The part of the time in which nothing is disturbed any more.
+# The part of the time without disturbances, at the end.
 QUIET = 0.3
 MODELS = ["a", "b", "c", "scored"]
 READERS = {("primary", "postgres"): 8, ("primary", GUEST): 4, ("pool", "postgres"): 6, ("pool", GUEST): 4,
@@ -64,7 +64,7 @@ ADDED = {
     **SMALL, **SETTINGS, "listen_addresses": "", "hot_standby_feedback": "on", "shared_buffers": "64MB",
     # There are no slots.
     "wal_keep_size": "512MB", "wal_retrieve_retry_interval": "500ms",
-    # What is committed is on the standby, where it may be seen at once.
+    # Commits are on the standby, where they may be visible at once.
     "synchronous_commit": "remote_apply", "pgboost_train.max_threads": "1",
 }  # fmt: skip
 
@@ -72,7 +72,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file syste
 
 
 class Servers:
-    """The primaries one after another, and how they are disturbed."""
+    """The primaries one after another, and their disturbances."""
 
     def __init__(self, first: Cluster, homes: Path) -> None:
         self.all, self.homes, self.numbers = [first], homes, count()
@@ -118,7 +118,7 @@ class Servers:
                 os.kill(generator.choice(victims), signal.SIGKILL)
 
     def kill_primary(self) -> None:
-        """Kills the postmaster, and what of it does not end."""
+        """Kills the postmaster, and those of its processes that do not end."""
         data = self.primary.place.data
         postmaster = int((data / "postmaster.pid").read_text().split()[0])
         os.kill(postmaster, signal.SIGKILL)
@@ -267,7 +267,7 @@ def direct(all_: list[Worker]) -> list[psycopg.Connection]:
 
 
 def nothing_left(week: Week) -> None:
-    """A load sweeps what nothing uses, a minute after a crash: an image per version is what may stay."""
+    """A load sweeps unused images, a minute after a crash: at most one per version stays."""
     data, until = week.primary.place.data, time.monotonic() + 2 * WAIT_SECONDS
     with week.primary.connect() as connection:
         oid = one(connection, "SELECT oid FROM pg_database WHERE datname = current_database()")

@@ -36,7 +36,7 @@ KEPT_VERSIONS = 5
 
 
 class Week:
-    """The servers, and what all connections share."""
+    """The servers, and the state that all connections share."""
 
     def __init__(
         self, primary: Cluster, pooler: Pooler, answers: Answers, models: list[str]
@@ -190,7 +190,7 @@ class Writer(Worker):
         try:
             self._commit(connection, calls)
         except psycopg.Error:
-            # What has become of the changes is looked up by the next connection.
+            # The next connection looks up whether the changes were committed.
             connection.close()
             raise
         self.ledger.settle(after)
@@ -398,7 +398,7 @@ class Scores(Worker):
             self.check(found.fetchall())
 
     def check(self, rows: list[tuple]) -> None:
-        """Each score is what its version predicts."""
+        """Each score is the prediction of its version."""
         margins = self.week.answers.margins
         for row, score, version in rows:
             expected = margins[self.ledger.files[version]][row - 1]

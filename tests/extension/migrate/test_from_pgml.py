@@ -76,7 +76,7 @@ class Pgml:
         self, project: str, task: str, algorithm: str, data: bytes, columns: list[dict[str, Any]],
         runtime: str = "rust", deploy: bool = False, parts: int = 1,
     ) -> int:  # fmt: skip
-        """Writes what a training writes; returns the model's id."""
+        """Writes the rows of a training; returns the model's id."""
         found = self._connection.execute(
             "SELECT id FROM pgml.projects WHERE name = %s", [project]
         ).fetchone()
@@ -168,7 +168,7 @@ def test_all_releases_keep_their_bits(
     assert features == NUMBERS
 
 
-def test_the_page_shows_what_the_script_prints(cluster: Cluster, dbname: str, pgml: Pgml) -> None:
+def test_the_page_shows_the_output_of_the_script(cluster: Cluster, dbname: str, pgml: Pgml) -> None:
     pgml.regression("flights", "1.6.2/reg_squarederror.bin")
     pgml.train("flights", "regression", "linear", b"a linear model", numbers(label(7)))
     pgml.regression("flights", "1.7.6/reg_squarederror.bin", deploy=True)
@@ -245,7 +245,7 @@ def test_models_that_pgml_predicts_differently_are_skipped(
     classes = pgml.train("kind", "classification", "xgboost", kind, columns, deploy=True)
     connection.execute("SELECT load_model('their_price', %s)", [price])
     connection.execute("SELECT load_model('their_kind', %s)", [kind])
-    # What pgml's library computes, for one model with another number in a part of the rows.
+    # The results of pgml's library, for one model with other numbers in some rows.
     connection.execute(
         "CREATE FUNCTION pgml.predict(model_id bigint, features real[]) RETURNS real LANGUAGE sql AS"
         " $$ SELECT (predict('their_price', features)"

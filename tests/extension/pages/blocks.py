@@ -16,7 +16,7 @@ FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 
 @dataclass(frozen=True)
 class Block:
-    """A block to run: its language, its text, and what the page says that it prints, if it does."""
+    """A block to run: its language, its text, and the output on the page, if there is one."""
 
     language: str
     text: str

@@ -11,7 +11,7 @@ from tests.extension.pages.running import printed
 from tools.cluster import Cluster
 
 QUICK_START = "docs/quick-start.md"
-# Those that begin with nothing, and make what the quick start makes or what else they need.
+# Those that begin with an empty database and make their tables themselves.
 EMPTY = (QUICK_START, "README.md", "docs/search.md")
 # Pages whose sections stand alone.
 BY_SECTION = ("docs/recipes.md",)

@@ -1,4 +1,4 @@
-"""Runs docs/notebook.ipynb in a Jupyter kernel, and reads what its cells print."""
+"""Runs docs/notebook.ipynb in a Jupyter kernel, and reads the output of its cells."""
 
 import nbformat
 from nbclient import NotebookClient
@@ -21,7 +21,7 @@ def read() -> NotebookNode:
 
 
 def executed(cluster: Cluster, dbname: str) -> NotebookNode:
-    """The notebook with what its cells print in a database; a cell that fails is an error."""
+    """The notebook with the output of its cells in a database; a cell that fails is an error."""
     notebook = read()
     # Without times of the run.
     client = NotebookClient(notebook, timeout=300, record_timing=False)
@@ -34,7 +34,7 @@ def write(notebook: NotebookNode) -> None:
 
 
 def texts(cell: NotebookNode) -> list[str]:
-    """The outputs of a cell as text: what is printed, values as Python shows them, sizes of pictures."""
+    """The outputs of a cell as text: printed lines, values as Python shows them, sizes of pictures."""
     return [
         output.text if output.output_type == "stream" else output.data["text/plain"]
         for output in cell.get("outputs", [])

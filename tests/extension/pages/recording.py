@@ -45,7 +45,7 @@ def shown() -> list[str]:
 
 
 def recorded(cluster: Cluster, dbname: str) -> list[Event]:
-    """Types the statements into psql; returns what the terminal printed, and when, in seconds."""
+    """Types the statements into psql; returns the terminal's output with its times in seconds."""
     first, other = PROMPTS
     psql = pexpect.spawn(
         PSQL[0],

@@ -78,7 +78,7 @@ def program(block: Block) -> str:
 
 
 def first_run(text: str) -> str:
-    """The text; of a dbt model the query, without what only later runs need."""
+    """The text; of a dbt model the query, without the parts for later runs."""
     if "{{" not in text:
         return text
     without_later = re.sub(r"\{% if is_incremental\(\) %\}.*?\{% endif %\}", "", text, flags=re.S)

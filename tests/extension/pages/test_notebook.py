@@ -21,7 +21,7 @@ def run(cluster: Cluster) -> NotebookNode:
     return notebook.executed(cluster, DATABASE)
 
 
-def test_cells_print_what_the_notebook_shows(run: NotebookNode) -> None:
+def test_cells_print_the_output_of_the_notebook(run: NotebookNode) -> None:
     shown = notebook.read().cells
     assert [cell.execution_count for cell in shown if cell.cell_type == "code"] == list(
         range(1, sum(cell.cell_type == "code" for cell in shown) + 1)

@@ -20,7 +20,7 @@ APART = ("docs/recipes.md", "docs/clients.md", "docs/search.md")
 
 @pytest.mark.usefixtures("tables")
 @pytest.mark.parametrize("path", [path for path in PAGES if path not in APART] + ["README.md"])
-def test_every_block_prints_what_the_page_shows(
+def test_every_block_prints_the_output_of_the_page(
     path: str, cluster: Cluster, tmp_path: Path
 ) -> None:
     databases.copy(cluster, DATABASE, path)
@@ -28,7 +28,7 @@ def test_every_block_prints_what_the_page_shows(
         compared(block, printed(block, cluster, DATABASE, tmp_path))
 
 
-def test_the_recording_shows_what_the_readme_does() -> None:
+def test_the_recording_shows_the_statements_of_the_readme() -> None:
     assert recording.current(), "run: make test-pages-accept"
 
 
@@ -38,7 +38,7 @@ def test_every_block_ends(path: str) -> None:
     assert len(re.findall(r"^```", text, re.M)) == 2 * len(FENCED.findall(text))
 
 
-def test_what_differs_is_found() -> None:
+def test_differences_are_found() -> None:
     shown = " a | b\n---+------\n 1 | 0.25\n"
     assert same(" a |  b\n---+--------\n 1 | 0.2500001\n", shown)
     for other in (shown.replace("0.25", "0.26"), shown.replace("a", "c"), shown + "(1 row)\n"):

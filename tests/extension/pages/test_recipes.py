@@ -56,7 +56,7 @@ def test_every_block_runs(recipe: Section, cluster: Cluster, tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("tables")
-def test_the_queries_for_metrics_say_what_scikit_learn_says(cluster: Cluster) -> None:
+def test_the_queries_for_metrics_equal_scikit_learn(cluster: Cluster) -> None:
     """To 1e-9: those of confusion, precision, calibration, lift and the ROC curve."""
     (recipe,) = [recipe for recipe in RECIPES if recipe.title == METRICS]
     databases.copy(cluster, DATABASE, PAGE)

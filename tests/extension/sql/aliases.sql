@@ -1,4 +1,4 @@
--- Aliases: what they mean, who may change them, and what they keep from being dropped.
+-- Aliases: their versions, the privileges to change them, and the drops that they prevent.
 \pset null (null)
 SET client_min_messages = warning;
 SELECT load_model('m', file_of('price')), load_model('m', file_of('price_doubled')), load_model('m', file_of('price'));

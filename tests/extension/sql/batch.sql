@@ -45,7 +45,7 @@ EXPLAIN (COSTS OFF) SELECT DISTINCT predict('price', area, rooms, age) FROM home
 EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE town = 'town 1' OR predict('price', area, rooms, age) > 105;
 EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE id > 5 OR predict('price', area, rooms, age) > 105;
 EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE predict('price', area, rooms, age) > random();
--- PostgreSQL 19 names a SubPlan by what it is for.
+-- PostgreSQL 19 names a SubPlan by its purpose.
 CREATE FUNCTION with_subplans(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE line text;
 BEGIN
@@ -218,7 +218,7 @@ FETCH 1 FROM c;
 ROLLBACK;
 SET pgboost.unknown_category = missing;
 SELECT with_and_without('SELECT id, predict(''tickets'', day, zone, hours) FROM fines');
--- What is set while a cursor is open counts from the next row.
+-- A setting that changes while a cursor is open counts from the next row.
 BEGIN;
 DECLARE c CURSOR FOR SELECT id, predict('tickets', day, zone, hours) FROM fines WHERE id > 286;
 FETCH 12 FROM c;
@@ -278,7 +278,7 @@ CLOSE c;
 SELECT sum(predict('price', area, rooms, age)) FROM homes;
 SELECT deploy_model('price@1');
 
--- A prepared statement predicts with what is deployed when it runs, and for whom it runs.
+-- A prepared statement predicts with the version deployed when it runs, and for the role that runs it.
 PREPARE total AS SELECT sum(predict('price', area, rooms, age)) FROM homes;
 EXECUTE total;
 SELECT deploy_model('price@2');

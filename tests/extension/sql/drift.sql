@@ -1,4 +1,4 @@
--- What the features of a model were, and how far they are from that: rights, errors, transactions.
+-- Baselines of features and their drift: privileges, errors, transactions.
 \pset null (null)
 CREATE TABLE homes (area integer, rooms integer, age integer);
 INSERT INTO homes SELECT 40 + id % 3, id % 5, NULLIF(id % 10, 9) FROM generate_series(1, 100) AS id;
@@ -26,7 +26,7 @@ SELECT set_baseline('price', 'SELECT 1 AS area, 2 AS rooms, 3 AS age');
 ROLLBACK;
 SELECT count(*) FROM feature_baseline('price');
 
--- What is wrong with a source.
+-- Invalid sources.
 SELECT set_baseline('price', 'SELECT 1 AS area, 2 AS rooms');
 SELECT set_baseline('price', $$SELECT 1 AS area, 2 AS rooms, 'old' AS age$$);
 SELECT set_baseline('price', 'SELECT * FROM homes WHERE area > 99');

@@ -1,4 +1,4 @@
--- What goes wrong is told with a SQLSTATE, the connection goes on, and nothing is stored.
+-- Every error has a SQLSTATE, leaves the connection usable, and stores nothing.
 -- predict_*.sql have the errors that depend on the form of the features.
 \pset null (null)
 CREATE VIEW stored AS SELECT count(*) AS versions, count(DISTINCT name) AS models FROM pgboost_models;

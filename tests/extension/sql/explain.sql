@@ -1,4 +1,4 @@
--- Why a prediction is what it is: contributions, interactions, lines to read, and means over rows.
+-- Explanations of predictions: contributions, interactions, lines to read, and means over rows.
 \pset null (null)
 -- Two stumps whose halves have as many rows each: half of the difference, for or against; the bias is the mean.
 SELECT predict_contribs('price', 60, 4, 1), predict_contribs('price', 40, 2, 1), predict_contribs('price', NULL, 4, NULL);

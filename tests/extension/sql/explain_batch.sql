@@ -10,7 +10,7 @@ EXPLAIN (COSTS OFF) SELECT mean_abs_contribs(predict_contribs('large', homes)) F
 EXPLAIN (COSTS OFF) SELECT town, auc(predict('large', area, rooms, age), rooms > 3), rmse(predict('large', area, rooms, age), age) FROM homes GROUP BY town;
 EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE (predict_contribs('large', homes))[1] > 1;
 EXPLAIN (COSTS OFF) SELECT predict_interactions('large', homes) FROM homes;
--- And what a set is made of.
+-- And the rows of a set.
 EXPLAIN (COSTS OFF) SELECT e.feature FROM homes AS h, explain_prediction('large', h) AS e;
 
 CREATE FUNCTION with_and_without(query text) RETURNS text LANGUAGE plpgsql AS $$

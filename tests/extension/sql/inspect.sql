@@ -40,7 +40,7 @@ SELECT * FROM feature_importance('price@1');
 SELECT * FROM feature_importance('tickets', 'total_gain');
 SELECT * FROM feature_importance('targets', importance_type => 'weight');
 
--- Versions by when they were deployed last: the second is what was deployed before.
+-- Versions by their last deployment: the second is the one deployed before.
 SELECT load_model('price', file_of('price'), deploy => false);
 SELECT deploy_model('price@1');
 SELECT version, deployed, deployed_at IS NOT NULL AS was_deployed FROM pgboost_models WHERE name = 'price'

@@ -14,7 +14,7 @@ SET pgboost.kernel = 'PORTABLE';
 SHOW pgboost.kernel;
 RESET pgboost.kernel;
 
--- What a statement has begun with one kernel goes on with another: the same, in batches and row by row.
+-- A statement that begins with one kernel continues with another: the same, in batches and row by row.
 PREPARE total AS SELECT sum(predict('large', area, rooms, age)) AS large, sum(predict('price', homes)) AS price FROM homes;
 EXECUTE total \gset auto_
 SET pgboost.kernel = portable;
@@ -58,7 +58,7 @@ RESET ROLE;
 RESET pgboost.kernel;
 DROP ROLE regress_kernel;
 
--- A value that nobody here can use does not stop connections: the library warns once it is loaded.
+-- A value that this CPU cannot use does not stop connections: the library warns once it is loaded.
 \c -
 ALTER DATABASE :DBNAME SET pgboost.kernel = 'altivec';
 \c -

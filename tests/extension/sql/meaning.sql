@@ -36,7 +36,7 @@ SELECT deploy_model('f@1', allow_change => NULL);
 SELECT drop_alias('f@live'), drop_alias('f@new'), drop_model(m) FROM unnest('{f,n,l,s}'::text[]) AS m WHERE m = 'f';
 SELECT drop_model(m) FROM unnest('{n,l,q,s}'::text[]) AS m;
 
--- What a real is to a model that compares doubles.
+-- The number that a model which compares doubles reads of a real.
 SELECT load_model('d', convert_to('{"tree_ensemble": 1, "num_features": 1, "feature_names": ["a"], "trees": [{"left": [1, -1, -1], "right": [2, -1, -1], "feature": [0, 0, 0], "threshold": [0.1, 0, 0], "leaf_values": [10, 20]}]}', 'UTF8'));
 SELECT model_info('d') -> 'real_input' AS real_input, predict('d', a), predict('d', ARRAY[a]), predict('d', t), predict('d', to_jsonb(t)),
        predict('d', a::float8) AS widened FROM (SELECT 0.1::real AS a) AS t;

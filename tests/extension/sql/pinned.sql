@@ -1,4 +1,4 @@
--- predict_pinned: an IMMUTABLE prediction, in indexes and generated columns, and what it keeps from being dropped.
+-- predict_pinned: an IMMUTABLE prediction, in indexes and generated columns, and the drops that it prevents.
 \pset null (null)
 SET client_min_messages = warning;
 SELECT load_model('m', file_of('price')), load_model('m', file_of('price_doubled'));
@@ -56,7 +56,7 @@ SELECT drop_model('m');
 SELECT deploy_model('m@1'), drop_model('m@2');
 SELECT load_model('m', file_of('price_doubled'));
 SELECT predict_pinned('m@1', 60, 4, 1), predict('m', 60, 4, 1);
--- Nor can it be unpinned while PostgreSQL knows of what depends on it.
+-- Nor can it be unpinned while PostgreSQL knows of objects that depend on it.
 DO $$
 DECLARE
     dependent text;
@@ -91,7 +91,7 @@ SELECT drop_model('m');
 DROP INDEX other;
 SELECT unpin_model('m@3'), drop_model('m');
 
--- What is IMMUTABLE depends on no setting, and on no name that can change.
+-- An IMMUTABLE function depends on no setting, and on no name that can change.
 SELECT pin_model('tickets@1');
 SELECT predict_pinned('tickets@1', 'wed', 10, 1);
 SET pgboost.unknown_category = missing;
@@ -105,7 +105,7 @@ CREATE TYPE day AS ENUM ('weekday', 'weekend');
 SELECT predict_pinned('tickets@1', 'weekend'::day, 10, 1);
 SELECT unpin_model('tickets@1');
 
--- A number that was ever pinned is never given again, whatever was dropped since: what was stored of it means what it meant.
+-- A number that was ever pinned is never given again, even after drops: stored results keep their meaning.
 SELECT load_model('m', file_of('price_doubled'));
 SELECT load_model('m', file_of('price'));
 SELECT drop_model('m');
@@ -126,7 +126,7 @@ SELECT load_model('never', file_of('price'));
 ROLLBACK;
 SELECT load_model('never', file_of('price'));
 
--- The name is a constant, or a parameter of the statement; else nobody could find what depends on the version.
+-- The name is a constant, or a parameter of the statement; otherwise dependents of the version could not be found.
 SELECT predict_pinned(name, 60, 4, 1) FROM (VALUES ('m@4')) AS v (name);
 CREATE TABLE named AS SELECT 'm@4' AS name, i AS area, 4 AS rooms, 1 AS age FROM generate_series(1, 300) AS i;
 SELECT predict_pinned(name, area, rooms, age) FROM named LIMIT 1;

@@ -1,4 +1,4 @@
--- What the planner is told: stable, parallel safe, and a cost that grows with the model.
+-- Declarations for the planner: stable, parallel safe, and a cost that grows with the model.
 CREATE TABLE homes (id int, area real, rooms int, age real);
 INSERT INTO homes SELECT i, i % 100, i % 7, i % 9 FROM generate_series(1, 5000) AS i;
 ANALYZE homes;

@@ -37,7 +37,7 @@ SELECT load_model('price', file_of('price_doubled'));
 EXECUTE ranked('{{60,4,1}}');
 SELECT predict_batch('price@1', ARRAY[[60, 4, 1]]);
 
--- What it refuses.
+-- Refused calls.
 SELECT predict_batch('price', ARRAY[60, 4, 1]);
 SELECT predict_batch('price', ARRAY[[[60, 4, 1]]]);
 SELECT predict_batch('price', ARRAY[[60, 4], [40, 2]]);

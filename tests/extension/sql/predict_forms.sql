@@ -85,7 +85,7 @@ SELECT predict('price', 60, 4, ARRAY[1]);
 SELECT predict('price', 60, 4, '1'::json);
 SELECT predict('price', interval '1 day');
 
--- Domains are what they are made of.
+-- A domain is read as its base type.
 CREATE DOMAIN positive AS numeric CHECK (VALUE > 0);
 CREATE DOMAIN more_positive AS positive;
 CREATE DOMAIN vector AS real[] CHECK (cardinality(VALUE) = 3);

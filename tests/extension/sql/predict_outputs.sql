@@ -48,7 +48,7 @@ SELECT predict_class('flower', r), predict_class('flower', to_jsonb(r)), predict
 SELECT predict_leaf('price', r), predict_margin('price', to_jsonb(r)), predict_array('price', ARRAY[r.area, r.rooms, r.age])
   FROM (SELECT 60 AS area, 4 AS rooms, 1 AS age) AS r;
 
--- The results are what they are declared to be: arrays with one dimension that starts at 1.
+-- Results have their declared types: arrays with one dimension that starts at 1.
 SELECT pg_typeof(a), array_dims(a), a[1], array_ndims(a), a || 1::real, unnest(a)
   FROM (SELECT predict_array('targets', 1, 0)) AS v (a);
 SELECT pg_typeof(a), array_dims(a), a = ARRAY[2, 2], array_to_string(a, ',') FROM (SELECT predict_leaf('targets', 9, 0)) AS v (a);

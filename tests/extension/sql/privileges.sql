@@ -94,7 +94,7 @@ SELECT deploy_model('m@1');
 SELECT drop_model('m');
 SELECT predict('m', 60, 4, 1);
 
--- What has been revoked is gone with the next call, cached or not; what is granted is there.
+-- A revoked privilege has no effect on the next call, cached or not; a granted one has.
 SET ROLE regress_granted;
 SELECT predict('m', 60, 4, 1);
 PREPARE again AS SELECT predict('m', 60, 4, 1);
@@ -157,7 +157,7 @@ SET ROLE regress_super;
 SELECT predict('m', 60, 4, 1);
 RESET ROLE;
 
--- To revoke from public leaves what was granted by name; to revoke what was never granted is nothing.
+-- Revoking from public leaves grants to names; revoking a privilege that was never granted does nothing.
 SELECT grant_model('m', 'public');
 SET ROLE regress_other;
 SELECT predict('m', 60, 4, 1);
@@ -178,7 +178,7 @@ SET ROLE regress_owner;
 SELECT predict('m', 60, 4, 1);
 RESET ROLE;
 
--- Dropping the model and loading another under its name gives nobody the old rights.
+-- Dropping the model and loading another under its name gives no role the former privileges.
 SELECT drop_model('m');
 SET ROLE regress_other;
 SELECT load_model('m', file_of('price'));

@@ -44,7 +44,7 @@ SELECT predict('m', 60, 4, 1);
 SELECT load_model('m', file_of('price_doubled'));
 SELECT predict('n', 60, 4, 1), predict('m', 60, 4, 1);
 SELECT load_model('n', file_of('flower'), allow_change => true);
--- What predict_pinned returned for a name once, it returns for ever.
+-- The predictions of predict_pinned for a name never change.
 SELECT rename_model('kept', 'freed');
 SELECT drop_model('kept');
 SELECT rename_model('m', 'kept');

@@ -9,7 +9,7 @@ GRANT EXECUTE ON FUNCTION load_model, deploy_model, drop_model TO regress_victim
 
 SELECT grant_model('churn', 'regress_attacker');
 
--- Nobody can read or write the tables, not even who may use their schema.
+-- No role can read or write the tables, not even one that may use their schema.
 SET ROLE regress_attacker;
 SELECT count(*) FROM pgboost_catalog.model;
 SELECT pgboost_catalog.registry_changed();

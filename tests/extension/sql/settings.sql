@@ -52,7 +52,7 @@ COMMIT;
 RESET ALL;
 DROP ROLE regress_setter;
 
--- They do what they say. What is already loaded stays usable when the limit is lowered.
+-- They take effect. Models that are loaded stay usable when the limit is lowered.
 SET pgboost.max_model_size = '2kB';
 SELECT load_model('small', file_of('nameless'));
 SELECT load_model('small', file_of('price_doubled'));

@@ -1,4 +1,4 @@
--- pg_stat_pgboost: what is counted, for whom it is shown, and when it is not.
+-- pg_stat_pgboost: its counters, and the roles that see them.
 \pset null (null)
 SET client_min_messages = warning;
 CREATE VIEW used AS SELECT name, version, calls, rows, batches, total_time > 0 AS timed, missing_rows, last_used <= now() AS dated

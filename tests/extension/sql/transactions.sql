@@ -15,7 +15,7 @@ SELECT price_of('m'), price_of('m@1'), price_of('m@2');
 ROLLBACK;
 SELECT price_of('m');
 SELECT price_of('m@2');
--- The number is given again, since nobody ever saw it.
+-- The number is given again, since no other session ever saw it.
 SELECT load_model('m', file_of('price_doubled'));
 SELECT price_of('m');
 BEGIN;

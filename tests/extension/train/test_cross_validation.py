@@ -155,7 +155,7 @@ def test_stratified_folds_have_all_classes(connection: Connection, raises: Raise
     ("folds => 1", "22023", "folds must be between 2 and 100, not 1"),
     ("folds => 101", "22023", "folds must be between 2 and 100, not 101"),
     ("folds => 3, fold_by => 'f'", "22023", "folds and fold_by exclude each other"),
-    ("fold_by => 'f', stratified => true", "22023", "stratified is for folds"),
+    ("fold_by => 'f', stratified => true", "22023", "stratified is for random folds"),
     ("fold_by => 'one'", "22023", "all rows are in one fold"),
     ("fold_by => 'many'", "54000", 'column "many" has more than 100 distinct values'),
     ("fold_by => 'holes'", "22000", 'a value of column "holes" is null, so it cannot be a fold'),

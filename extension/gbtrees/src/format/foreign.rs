@@ -13,13 +13,13 @@ const UNPACK_PICKLE: &str = "Unpack the file first; or send it with the Python p
 const UTF8: &str =
     "Save the file as UTF-8 without a byte order mark, or read it as bytes where it is passed on.";
 const LINE_ENDS: &str = "Let its lines end in line feeds, as LightGBM writes them.";
-const UNQUOTE: &str = "Pass what the string says: of a jsonb value that is value #>> '{}'.";
+const UNQUOTE: &str = "Pass the content of the string: for a jsonb value it is value #>> '{}'.";
 const BYTES: &str =
     "Pass the file's bytes: decode(text, 'hex'), or decode(text, 'base64'), of such a text.";
 const DUMP: &str = "A dump has no base score and no objective; save the model with \
                     save_model(\"model.ubj\") instead.";
 
-const UNQUOTE_PYTHON: &str = "Pass the bytes themselves, not what Python's repr writes.";
+const UNQUOTE_PYTHON: &str = "Pass the bytes themselves, not Python's repr of them.";
 const EXPORT: &str = "Save the model with save_model(\"model.cbm\") instead.";
 const TEXT: &str = "Save the model with LightGBM's save_model(\"model.txt\") instead.";
 const PICKLED_R: &str = "Save the model with its library: xgb.save, lgb.save, catboost.save_model.";

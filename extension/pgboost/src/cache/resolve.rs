@@ -37,7 +37,7 @@ pub(crate) struct Resolved {
     pub(crate) validity: Validity,
 }
 
-/// The version that a name means, apart from what it predicts.
+/// The version that a name means, without its image.
 #[derive(Clone, Copy)]
 pub(crate) struct Identity {
     pub(crate) model: ModelId,

@@ -72,7 +72,7 @@ fn of_call(level: &QueryLevel<'_>, call: Expr<'_>, is_always: impl FnOnce() -> b
         return "it is not evaluated for every row".to_owned();
     }
     let failing = varying_arguments(call).find_map(what_can_fail);
-    let failing = failing.unwrap_or_else(|| "a condition or what it reads".to_owned());
+    let failing = failing.unwrap_or_else(|| "a condition or its input".to_owned());
     if !level.has_no_effects() {
         return format!("{failing} can fail, and the statement calls volatile functions");
     }

@@ -16,7 +16,7 @@ use crate::cache::ModelImage;
 use crate::error::{Error, Result};
 
 const JSON_HINT: &str =
-    "Cast a JSON object to jsonb, an array to real[], and NULL to what it stands for.";
+    "Cast a JSON object to jsonb, an array to real[], and NULL to the type of the feature.";
 
 const ROW_HINT: &str = "A name that is both a table's and a column's means the column; \
      give the table another alias to pass its rows.";

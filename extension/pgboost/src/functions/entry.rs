@@ -219,7 +219,7 @@ fn rows_of_matrix(arguments: &[Expr<'_>]) -> usize {
 pub(crate) fn batched(function: Oid) -> Option<BatchFunction> {
     // Only functions of this library have its support functions, and PostgreSQL has called them, so
     // looking up the addresses loads no library.
-    // SAFETY: returns an invalid OID for what has none.
+    // SAFETY: returns an invalid OID for a node without a function.
     let support = unsafe { pg_sys::get_func_support(function) };
     if support == Oid::INVALID {
         return None;

@@ -182,7 +182,7 @@ fn check_comparable(
     if *task == Task::Ranking {
         return Err(Error::EvaluationArgument {
             message: "compare_models cannot compare rankings",
-            hint: "Compare what evaluate_model returns for each of them.",
+            hint: "Compare the results of evaluate_model for each of them.",
         });
     }
     if task == other && labels(baseline) == labels(candidate) {

@@ -35,7 +35,7 @@ pub(super) fn record(
     deployment: &Deployment<'_>,
 ) -> Result<()> {
     record_missing(registry, model, deployment.previous)?;
-    // What is deployed again keeps the deployment that a rollback returns to.
+    // A version that is deployed again keeps the deployment that a rollback returns to.
     insert(
         registry,
         model,

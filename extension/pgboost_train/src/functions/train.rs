@@ -462,7 +462,7 @@ impl Arguments<'_> {
                 );
             }
             _ if stratified && (ways[0] || ways[1] || ways[3]) => {
-                return fail("stratified is for folds that are made by chance", "Leave it out.");
+                return fail("stratified is for random folds", "Leave it out.");
             }
             _ => {}
         }

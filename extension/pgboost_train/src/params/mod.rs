@@ -330,9 +330,9 @@ pub(crate) const SPECIAL: [&str; 4] =
 pub(crate) const REFUSED: &[(&str, &str)] = &[
     ("device", "Training runs on the processors of the server."),
     ("gpu_id", "Training runs on the processors of the server."),
-    ("updater", "The histogram method is the one that is there."),
-    ("process_type", "A training adds trees; those that are there stay as they are."),
-    ("refresh_leaf", "A training adds trees; those that are there stay as they are."),
+    ("updater", "Training always uses the histogram method."),
+    ("process_type", "Training adds trees and leaves existing ones as they are."),
+    ("refresh_leaf", "Training adds trees and leaves existing ones as they are."),
     ("multi_strategy", "Train a model for each target."),
     ("sampling_method", "Rows are sampled uniformly."),
     ("verbosity", "Use the verbose_eval argument."),
@@ -344,7 +344,7 @@ pub(crate) const REFUSED: &[(&str, &str)] = &[
     ("enable_categorical", "Text and enums are categorical."),
     ("use_label_encoder", "The target may be text."),
     ("predictor", "Training runs on the processors of the server."),
-    ("callbacks", "A training calls nothing of a client."),
+    ("callbacks", "Training calls no functions of the client."),
     ("validate_parameters", "Parameters are always checked."),
 ];
 

@@ -117,7 +117,7 @@ impl Axis {
             _ => {
                 return fail(
                     "must be an array of values or an object with min and max",
-                    "What is the same in all trials belongs into params.",
+                    "Give a value that is the same in all trials in params.",
                 );
             }
         };

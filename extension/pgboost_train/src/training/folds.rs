@@ -164,7 +164,7 @@ mod tests {
 
     use super::*;
 
-    /// Does as `next` without a column of folds; `next` itself could be linked only with a server.
+    /// Deals as `next` does without a column of folds. Tests cannot link `next`, which needs a server.
     fn dealt(count: u32, stratified: bool, seed: i32, classes: &[usize]) -> (Vec<u32>, Folds) {
         let mut folds = Folds::new(FoldChoice::Dealt { count, stratified }, seed);
         let mut numbers = Vec::new();
