@@ -122,25 +122,6 @@ SELECT count(predict('price', area, rooms, age)) FROM homes;
 RESET ROLE;
 
 -- The same rows with and without.
-CREATE FUNCTION with_and_without(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    sums text[];
-    rows bigint;
-    state text;
-    plan text;
-    batches boolean := false;
-BEGIN
-    FOREACH state IN ARRAY ARRAY['off', 'on'] LOOP
-        PERFORM set_config('pgboost.enable_batch', state, true);
-        EXECUTE format('SELECT count(*), md5(coalesce(string_agg(q::text, E''\n''), '''')) FROM (%s) AS q', query) INTO rows, plan;
-        sums := sums || plan;
-    END LOOP;
-    FOR plan IN EXECUTE 'EXPLAIN ' || query LOOP
-        batches := batches OR plan LIKE '%BatchPredict%';
-    END LOOP;
-    RETURN format('%s rows, %s, %s', rows, CASE WHEN sums[1] = sums[2] THEN 'the same' ELSE 'DIFFERENT' END,
-                  CASE WHEN batches THEN 'in batches' ELSE 'row by row' END);
-END $$;
 SELECT with_and_without('SELECT id, predict(''price'', area, rooms, age) FROM homes');
 SELECT with_and_without('SELECT id, town, price, predict(''price'', homes), predict_class(''flower'', area, age), predict_array(''targets'', area, age) FROM homes');
 SELECT with_and_without('SELECT id, predict(''price'', area, tax, age), tax FROM homes LEFT JOIN towns USING (town)');

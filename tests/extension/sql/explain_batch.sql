@@ -13,25 +13,6 @@ EXPLAIN (COSTS OFF) SELECT predict_interactions('large', homes) FROM homes;
 -- And the rows of a set.
 EXPLAIN (COSTS OFF) SELECT e.feature FROM homes AS h, explain_prediction('large', h) AS e;
 
-CREATE FUNCTION with_and_without(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    sums text[];
-    rows bigint;
-    state text;
-    plan text;
-    batches boolean := false;
-BEGIN
-    FOREACH state IN ARRAY ARRAY['off', 'on'] LOOP
-        PERFORM set_config('pgboost.enable_batch', state, true);
-        EXECUTE format('SELECT count(*), md5(coalesce(string_agg(q::text, E''\n''), '''')) FROM (%s) AS q', query) INTO rows, plan;
-        sums := sums || plan;
-    END LOOP;
-    FOR plan IN EXECUTE 'EXPLAIN ' || query LOOP
-        batches := batches OR plan LIKE '%BatchPredict%';
-    END LOOP;
-    RETURN format('%s rows, %s, %s', rows, CASE WHEN sums[1] = sums[2] THEN 'the same' ELSE 'DIFFERENT' END,
-                  CASE WHEN batches THEN 'in batches' ELSE 'row by row' END);
-END $$;
 SELECT with_and_without('SELECT id, predict_contribs(''large'', area, rooms, age) FROM homes');
 SELECT with_and_without('SELECT id, predict_contribs(''large'', homes), predict(''large'', homes) FROM homes');
 SELECT with_and_without('SELECT id, predict_contribs(''flower'', area, age), predict_contribs(''targets'', area, age) FROM homes');
@@ -54,13 +35,6 @@ SELECT count(*), count(c) FROM (SELECT id, predict_contribs('tickets', day, zone
 SELECT predict_contribs('large', zone, hours) FROM fines;
 
 -- Cost: more than predicting, and more for a larger model.
-CREATE FUNCTION cost_of(query text) RETURNS numeric LANGUAGE plpgsql AS $$
-DECLARE
-    plan json;
-BEGIN
-    EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
-    RETURN plan -> 0 -> 'Plan' ->> 'Total Cost';
-END $$;
 SELECT cost_of('SELECT predict(''large'', homes) FROM homes') < cost_of('SELECT predict_contribs(''large'', homes) FROM homes') AS contributions,
        cost_of('SELECT predict_contribs(''large'', homes) FROM homes') < cost_of('SELECT predict_interactions(''large'', homes) FROM homes') AS interactions,
        cost_of('SELECT predict_contribs(''price'', homes) FROM homes') < cost_of('SELECT predict_contribs(''large'', homes) FROM homes') AS model;

@@ -18,13 +18,6 @@ SELECT count(*) FROM homes WHERE area = predict('price', 60, 2, 1) - 1;
 RESET enable_seqscan;
 
 -- Cost.
-CREATE FUNCTION cost_of(query text) RETURNS numeric LANGUAGE plpgsql AS $$
-DECLARE
-    plan json;
-BEGIN
-    EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
-    RETURN plan -> 0 -> 'Plan' ->> 'Total Cost';
-END $$;
 CREATE VIEW costs AS
     SELECT cost_of('SELECT area FROM homes') AS scan, cost_of('SELECT predict(''nameless'', area, rooms) FROM homes') AS two_stumps,
            cost_of('SELECT predict(''price'', area, rooms, age) FROM homes') AS two_stumps_of_three,

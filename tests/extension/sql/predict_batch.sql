@@ -68,13 +68,6 @@ SELECT predict_batch('price', '{{60,4,1}}'::real[]);
 SELECT name, version, calls, rows, batches, missing_rows FROM pg_stat_pgboost WHERE name = 'price';
 RESET pgboost.track_predictions;
 -- The planner is told of the rows that it can see, and takes ten for others. A call is in no batch with others.
-CREATE FUNCTION cost_of(query text) RETURNS numeric LANGUAGE plpgsql AS $$
-DECLARE
-    plan json;
-BEGIN
-    EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
-    RETURN plan -> 0 -> 'Plan' ->> 'Total Cost';
-END $$;
 WITH c AS (SELECT cost_of('SELECT predict_batch(''large'', ''{{1,2,3}}''::real[])') AS one,
                   cost_of('SELECT predict_batch(''large'', ''{{1,2,3},{1,2,3},{1,2,3}}''::real[])') AS three,
                   cost_of('SELECT predict_batch(''large'', ARRAY[[1,2,3],[1,2,random()]])') AS two,

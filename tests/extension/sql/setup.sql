@@ -39,6 +39,35 @@ INSERT INTO model_file VALUES ('large', decode(:'content', 'base64'));
 CREATE FUNCTION file_of(name text) RETURNS bytea LANGUAGE sql STABLE
     RETURN (SELECT f.content FROM model_file AS f WHERE f.name = file_of.name);
 
+-- Whether a query has the same rows with and without batches, and in which way they are computed.
+CREATE FUNCTION with_and_without(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    sums text[];
+    rows bigint;
+    state text;
+    plan text;
+    batches boolean := false;
+BEGIN
+    FOREACH state IN ARRAY ARRAY['off', 'on'] LOOP
+        PERFORM set_config('pgboost.enable_batch', state, true);
+        EXECUTE format('SELECT count(*), md5(coalesce(string_agg(q::text, E''\n''), '''')) FROM (%s) AS q', query) INTO rows, plan;
+        sums := sums || plan;
+    END LOOP;
+    FOR plan IN EXECUTE 'EXPLAIN ' || query LOOP
+        batches := batches OR plan LIKE '%BatchPredict%';
+    END LOOP;
+    RETURN format('%s rows, %s, %s', rows, CASE WHEN sums[1] = sums[2] THEN 'the same' ELSE 'DIFFERENT' END,
+                  CASE WHEN batches THEN 'in batches' ELSE 'row by row' END);
+END $$;
+-- The planner's cost of a query.
+CREATE FUNCTION cost_of(query text) RETURNS numeric LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+    RETURN plan -> 0 -> 'Plan' ->> 'Total Cost';
+END $$;
+
 SELECT load_model(name, content, categories => CASE name WHEN 'codes' THEN '{}'::jsonb END)
     FROM model_file WHERE name NOT IN ('linear', 'flower') ORDER BY name;
 SELECT load_model('flower', file_of('flower'), labels => ARRAY['setosa', 'versicolor', 'virginica']);
