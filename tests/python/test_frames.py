@@ -38,7 +38,7 @@ NUMBERS = pd.DataFrame(
 )
 TARGET = NUMBERS.day / 1e7 + NUMBERS.paid.fillna(0.5) * 3 + NUMBERS.price + NUMBERS["count"]
 MODEL = HistGradientBoostingRegressor(max_iter=20, min_samples_leaf=2).fit(NUMBERS, TARGET)
-# What read_sql gives for date, boolean with NULL and, from a cursor, numeric.
+# The values of read_sql for date, boolean with NULL and, from a cursor, numeric.
 READ = NUMBERS.assign(
     day=pd.Series(DAYS, dtype=object),
     paid=pd.Series(np.resize(np.array([True, False, None]), ROWS), dtype=object),

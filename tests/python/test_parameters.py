@@ -29,7 +29,7 @@ UNTRIED = {
 # The classes that these give are refused by their own names.
 OF_OTHERS = ("estimator", "estimators", "base_estimator", "steps")
 SEVERAL = {"MultiOutputClassifier": "labels", "MultiOutputRegressor": "numbers"}
-# What fitted estimators have, of which predictions follow some.
+# The attributes of fitted estimators; predictions follow some of them.
 ATTRIBUTES = (
     "C_ Cs_ X_offset_ X_scale_ alpha_ alphas_ base_sampler_ best_score_ best_threshold_"
     " bin_edges_ calibrated_classifiers_ categories_ center_ classes_ coef_ coefs_paths_"

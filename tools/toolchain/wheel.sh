@@ -26,7 +26,7 @@ trap 'rm -rf "$new"' EXIT
 "$maturin/bin/maturin" build --quiet --release --locked --manifest-path extension/gbtrees_python/Cargo.toml \
     --interpreter "$python" --out "$new/wheel" --compatibility "${PLATFORM:-linux}"
 "$python" -m zipfile -e "$new"/wheel/*.whl "$new/gbtrees"
-# What is the same stays, since tests may run with it.
+# An equal build stays in place, since tests may run with it.
 if ! diff -rq -x __pycache__ "$new/gbtrees" .build/gbtrees >/dev/null 2>&1; then
     rm -rf .build/wheel .build/gbtrees
     mv "$new/wheel" "$new/gbtrees" .build

@@ -48,7 +48,7 @@ class Shape:
     sql: str
     features: str = PLAIN
     function: str = "predict"
-    # What PostgreSQL does not let batches do.
+    # The reason why PostgreSQL does not let batches compute it.
     reason: str = ""
     # A second call, of the large model.
     second: bool = False

@@ -37,7 +37,7 @@ VICTIMS = {
     f"PERFORM predict('i', {ROW}); PERFORM drop_model('i'); END LOOP; END $$",
 }  # fmt: skip
 MOST_SECONDS = 2.5
-# What waits, an idle backend or a training, ends with the postmaster within this time.
+# A waiting process, an idle backend or a training, ends with the postmaster within this time.
 GRACE_SECONDS = 5
 
 

@@ -19,7 +19,7 @@ from tests.times import TIMES
 from tools.cluster import Cluster
 
 TRIALS = 20 * TIMES
-# What half of the trials keep to, and what 99 of 100 do on a machine that does other work as well.
+# The limits of half of the trials, and of 99 of 100 on a machine that does other work as well.
 MEDIAN, LAST = 0.1, 0.5
 TRAIN = (
     "SELECT * FROM train_model('t', 'rows', 'y', rounds => 1000000, params => '{\"max_depth\": 8}')"

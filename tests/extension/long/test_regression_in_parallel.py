@@ -17,7 +17,7 @@ from tools.cluster import Cluster
 
 BESIDE = 15
 ROUNDS = max(1, TIMES // 10)
-# What names of roles begin with.
+# The prefix of the roles.
 ROLE = b"regress_"
 
 pytestmark = pytest.mark.usefixtures("internal_errors")

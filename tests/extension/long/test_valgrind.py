@@ -18,7 +18,7 @@ from tests.times import TIMES
 from tools.cluster import Cluster
 from tools.cluster.server import bin_directory
 
-# What shows the processor's kernels cannot be as expected.
+# Output with the processor's kernels cannot be as expected.
 ALL = [name for name in NAMES if name != "kernels"]
 FEW = [
     "batch",

@@ -19,7 +19,7 @@ NEW_RUST = """#!/bin/sh
 echo "started a build" >&2
 exit 1
 """
-# What rustup puts on the path whether or not the component is installed.
+# rustup's command on the path, which is there without the component too.
 RUSTFMT_OF_RUSTUP = """#!/bin/sh
 echo "error: 'rustfmt' is not installed for the toolchain" >&2
 exit 1

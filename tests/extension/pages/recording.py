@@ -23,7 +23,7 @@ COLUMNS, LINES = 104, 80
 # Of psql, at the start of a statement and within one.
 PROMPTS = ("shop=# ", "shop-# ")
 PROMPT = re.compile("shop[=-]# ?")
-# What psql says and the page does not show.
+# Messages of psql that the page does not show.
 MESSAGE = re.compile("NOTICE: |DETAIL: ")
 # Seconds between two keys, and before a reader has read what a statement printed.
 KEY, READ = 0.04, 1.5

@@ -18,12 +18,12 @@ PSQL = ["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1"]
 PYTHON = [sys.executable, "-"]
 COMMANDS = {"sql": PSQL, "jinja": PSQL, "sh": ["bash", "-eu"], "python": PYTHON, "py": PYTHON}
 ONE_THREAD = {"PGOPTIONS": "-c pgboost_train.max_threads=1"}
-# What psql writes to its other stream, which a page may show too.
+# Messages on psql's other stream, which a page may show too.
 MESSAGE = re.compile(r"^(DEBUG|NOTICE|WARNING|ERROR): ", re.M)
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")
 # Figures of other processors and releases may differ in their last digits.
 TOLERANCE = 1e-3
-# What comes before a block and behind it, by the library that it imports.
+# The code before a block and behind it, by the library that it imports.
 APPLICATIONS = {
     "django": (
         """

@@ -12,7 +12,7 @@ from tools.cluster.server import installed
 
 PAGE = "docs/search.md"
 DATABASE = "search"
-# What the page says of a product without clicks: the model has learned from NULL, and no 0 stands for it.
+# The page's claim about a product without clicks: the model has learned from NULL, and 0 is no substitute.
 MISSING = """
     SELECT count(*) > 0, avg(abs(predict('ranker', s) - predict('ranker', z))) > 0.1
     FROM shown AS s, LATERAL (SELECT distance, text_rank, price, age, 0 AS clicks) AS z WHERE s.clicks IS NULL

@@ -28,7 +28,7 @@ REQUESTS = {
 }
 # The service of asyncpg has the first endpoints.
 NOT_OF_ASYNCPG = {"bodies", "riskiest", "reasons", "reasons of nobody"}
-# What only queries refuse: a key beyond an integer by asyncpg, which psycopg does not find; a negative limit.
+# Refused by queries alone: a key beyond an integer by asyncpg, which psycopg does not find; a negative limit.
 REFUSED = {
     "key": ("GET", f"/customers/{10**20}/score", None),
     "limit": ("GET", "/riskiest?limit=-1", None),

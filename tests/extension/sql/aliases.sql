@@ -18,7 +18,7 @@ SELECT set_alias('m@2', 'champion'), predict('m@champion', 60, 4, 1);
 SELECT predict('m@champion', 60, 4, 1);
 SELECT set_alias('m@3', 'champion');
 
--- What cannot be.
+-- Invalid aliases and references.
 SELECT predict('m@nobody', 60, 4, 1);
 SELECT predict('nosuch@champion', 60, 4, 1);
 SELECT predict('m@Champion', 60, 4, 1);

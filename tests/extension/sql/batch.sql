@@ -293,7 +293,7 @@ SET LOCAL ROLE regress_batch;
 FETCH 1 FROM c;
 ROLLBACK;
 SELECT revoke_model('price', 'regress_batch');
--- The right to call the function is asked for as well.
+-- The privilege to call the function is checked as well.
 REVOKE EXECUTE ON FUNCTION predict(text, "any") FROM PUBLIC;
 SELECT grant_model('price', 'regress_batch');
 SET ROLE regress_batch;

@@ -1,4 +1,4 @@
--- What one statement works out is taken up by the next; never where anything is another then.
+-- The results of one statement are reused by the next, unless anything has changed.
 \pset null (null)
 CREATE TABLE homes (id int, area real, rooms int, age int);
 INSERT INTO homes VALUES (1, 40, 2, 1), (2, 60, 2, 1), (3, 60, 4, NULL);

@@ -69,7 +69,7 @@ SELECT * FROM model_features(NULL);
 SELECT * FROM feature_importance(NULL);
 SELECT * FROM feature_importance('price', NULL);
 
--- What does not exist.
+-- Models and versions that do not exist.
 SELECT deploy_model('nosuch@1');
 \echo :SQLSTATE
 SELECT deploy_model('price@2');

@@ -54,7 +54,7 @@ SELECT * FROM compare_models('price', 'churn', 'homes', 'price');
 -- The labels of version 2 are no numbers, so 0 and 1 are the places of the classes.
 SELECT metric, round(value::numeric, 6) AS value FROM evaluate_model('churn@2', 'calls', 'code') WHERE metric = 'error';
 
--- What cannot be evaluated.
+-- Calls that are refused.
 SELECT * FROM evaluate_model('nosuch', 'homes', 'price');
 SELECT * FROM evaluate_model('price', 'nosuch', 'price');
 SELECT * FROM evaluate_model('price', 'homes', 'prise');

@@ -1,4 +1,4 @@
--- What can be seen of a model: the view, model_info, model_features, feature_importance.
+-- Descriptions of a model: the view, model_info, model_features, feature_importance.
 \pset null (null)
 \d pgboost_models
 SELECT name, version, deployed, owner, objective, features, outputs, trees, depth, format, library_version, size, loaded_by,

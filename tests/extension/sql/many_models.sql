@@ -56,7 +56,7 @@ CREATE TABLE by_alias AS SELECT id, model || CASE id % 3 WHEN 0 THEN '@1' WHEN 1
 ANALYZE by_alias;
 SELECT sum(predict(model, area, rooms, age)) FROM by_alias;
 
--- A name of no model is an error when its row is asked for, and not before.
+-- A name of no model is an error when its row is fetched, and not before.
 CREATE TABLE wrong AS SELECT id, CASE WHEN id = 3000 THEN 'store_0' ELSE model END AS model, area, rooms, age FROM flat ORDER BY id;
 ANALYZE wrong;
 SELECT sum(predict(model, area, rooms, age)) FROM wrong;

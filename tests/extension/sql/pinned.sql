@@ -56,7 +56,7 @@ SELECT drop_model('m');
 SELECT deploy_model('m@1'), drop_model('m@2');
 SELECT load_model('m', file_of('price_doubled'));
 SELECT predict_pinned('m@1', 60, 4, 1), predict('m', 60, 4, 1);
--- Nor can it be unpinned while PostgreSQL knows of objects that depend on it.
+-- It cannot be unpinned either while PostgreSQL knows of objects that depend on it.
 DO $$
 DECLARE
     dependent text;
@@ -142,7 +142,7 @@ EXECUTE by_name('m@4');
 EXECUTE by_name('m@3');
 RESET plan_cache_mode;
 DO $$ DECLARE model text := 'm@4'; BEGIN RAISE WARNING 'price %', predict_pinned(model, 60, 4, 1); END $$;
--- What stands for a constant is one.
+-- An expression that the planner folds to a constant counts as one.
 SELECT predict_pinned('m' || '@4', 60, 4, 1), predict_pinned(lower('M@4'), 60, 4, 1), predict_pinned('m@4'::varchar COLLATE "C", 60, 4, 1);
 
 -- However the name is written, what depends on the version is found, and keeps the pin.
@@ -189,7 +189,7 @@ BEGIN
         END;
     END LOOP;
 END $$;
--- What names no version, or another one, keeps no pin; nor what belongs to a role that may not predict with the model.
+-- Objects that name no version, or another one, keep no pin; nor do those of a role that may not predict with the model.
 CREATE INDEX i ON flat (predict_pinned(NULL, area, rooms, age));
 CREATE INDEX j ON flat (predict_pinned('a\b@1', area, rooms, age));
 CREATE ROLE regress_stranger;

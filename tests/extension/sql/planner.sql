@@ -36,7 +36,7 @@ EXPLAIN (COSTS OFF) SELECT predict('nosuch', area) FROM homes;
 SELECT predict('nosuch', area) FROM homes WHERE id < 0;
 SELECT predict('nosuch', area) FROM homes WHERE id = 1;
 SELECT count(*) FROM homes WHERE false AND predict('nosuch', area) > 1;
--- Nor anything of a model to those who may not use it.
+-- The plan shows nothing of a model to roles that may not use it.
 CREATE ROLE regress_planner;
 GRANT SELECT ON homes TO regress_planner;
 SET ROLE regress_planner;

@@ -72,7 +72,7 @@ SELECT create_predict_function('It''s "mine"', schema => 'My Scores');
 SELECT "My Scores"."It's ""mine"""("select" => 60, "Über ""x""" => 4, "a b" => 1);
 SELECT pg_get_function_arguments(oid) FROM pg_proc WHERE pronamespace = '"My Scores"'::regnamespace;
 
--- What cannot be.
+-- Calls that are refused.
 SELECT create_predict_function('nosuch');
 SELECT create_predict_function(NULL);
 SELECT create_predict_function('price', output => 'predict_leaf');

@@ -1,4 +1,4 @@
--- What each of the five functions gives, for each sort of model.
+-- The results of the five functions, for each kind of model.
 \pset null (null)
 
 -- Regression: one value, which is also the margin.

@@ -58,7 +58,7 @@ SELECT count(*) FROM (SELECT predict('price', e) AS p, predict('price', area, ro
 SELECT id, predict('price', e) AS p, e FROM estate AS e ORDER BY p DESC, id LIMIT 2;
 SELECT count(*), sum(length(e::text)) FROM estate AS e WHERE predict('price', e) > 105;
 SELECT max((predict_margin('price', e))[1]), max(predict('price', to_jsonb(e))) FROM estate AS e;
--- A row that fails does so when it is asked for, with the whole row.
+-- A row that fails does so when it is fetched, with the whole row.
 CREATE TABLE trips AS SELECT i AS id, CASE i WHEN 700 THEN 'day' ELSE 'sun' END AS weekday, 10 AS zone, i % 9 AS hours
     FROM generate_series(1, 1000) AS i;
 ANALYZE trips;

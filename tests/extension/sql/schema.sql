@@ -1,7 +1,7 @@
 -- The extension in another schema, removed without a trace, and created again.
 SET client_min_messages = warning;
 SELECT predict('price', 60, 4, 1);
--- What belongs to the extension, and all that a database has besides PostgreSQL's own, before.
+-- The objects of the extension, and all others that are not PostgreSQL's own, before.
 CREATE VIEW objects AS
     SELECT c.oid::regclass::text AS object FROM pg_class AS c WHERE c.relnamespace::regnamespace::text NOT LIKE 'pg\_%'
        AND c.relnamespace <> 'information_schema'::regnamespace
@@ -23,7 +23,7 @@ SELECT p.proname, p.provolatile, p.proparallel, p.prosecdef, p.prosupport <> 0 A
 SELECT p.oid::regprocedure AS for_all FROM pg_proc AS p WHERE p.pronamespace = 'pgboost_catalog'::regnamespace AND p.proacl IS NULL;
 SELECT count(*) AS serial_aggregates FROM pg_proc AS p WHERE p.prokind = 'a' AND p.pronamespace = 'public'::regnamespace AND p.proparallel <> 's';
 
--- What users call, without the aggregates and the schema of the registry, which nobody else may use: few functions, and
+-- The functions for users, without the aggregates and the schema of the registry, which nobody else may use: few functions, and
 -- a query that reads by one of them may run in parallel.
 SELECT count(*) FILTER (WHERE p.prokind = 'f' AND p.prorettype <> 'trigger'::regtype) <= 50 AS few, count(DISTINCT p.proname) FILTER (WHERE p.prokind = 'a') AS aggregates,
        string_agg(p.proname, ' ') FILTER (WHERE p.provolatile <> 'v' AND p.proparallel <> 's') AS serial

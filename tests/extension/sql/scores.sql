@@ -107,7 +107,7 @@ DROP TABLE calls_made;
 SELECT count(*) FROM pgboost_scores;
 SELECT drop_model('churn');
 
--- What cannot be scored is NULL with a warning, or an error if that is asked for.
+-- Rows that cannot be scored get NULL with a warning, or an error with on_error => 'error'.
 CREATE TABLE strict (area real, rooms text, age integer);
 SELECT maintain_scores('strict', 'price');
 CREATE TABLE seats (weekday text, zone integer, hours real);

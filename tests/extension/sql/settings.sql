@@ -26,7 +26,7 @@ SHOW pgboost.unknown_category;
 SET pgboost.cachesize = '64MB';
 SET pgboost.nosuch = 1;
 
--- What raises memory is for superusers, and for those whom they let; how categories are taken is for all.
+-- Superusers set the limits of memory, and grant that right; everybody sets the policy of categories.
 SET client_min_messages = warning;
 CREATE ROLE regress_setter;
 SET ROLE regress_setter;

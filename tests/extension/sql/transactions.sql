@@ -2,7 +2,7 @@
 \pset null (null)
 CREATE FUNCTION price_of(model text) RETURNS real LANGUAGE sql STABLE RETURN predict(model, 60, 4, 1);
 
--- What rolls back was never there.
+-- A rolled-back load leaves no model.
 BEGIN;
 SELECT load_model('m', file_of('price'));
 SELECT price_of('m');

@@ -41,7 +41,7 @@ SELECT load_model('m', file_of('price_doubled'));
 SELECT * FROM versions;
 SELECT predict('m@1', 60, 4, 1), predict('m@7', 60, 4, 1), predict('m', 60, 4, 1);
 
--- What was loaded comes out again, byte for byte.
+-- A file is exported as it was loaded, byte for byte.
 SELECT export_model('m') = file_of('price_doubled') AS deployed, export_model('m@1') = file_of('price') AS first,
        export_model('m@4') = file_of('flower') AS fourth;
 SELECT load_model('copy', export_model('m@1'));

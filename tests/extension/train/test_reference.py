@@ -103,7 +103,7 @@ def test_changes_are_seen_from_their_commit_on(connection: Connection, connect: 
     assert constant_of(reader) == 2
     for _ in range(3):
         assert constant_of(old) == 1
-    # Nothing of the old snapshot is left behind, nor of a change that was rolled back.
+    # The old snapshot and a rolled-back change have no effect any more.
     old.commit()
     assert constant_of(old) == 2
     with connection.transaction(force_rollback=True):

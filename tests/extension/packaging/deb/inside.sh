@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What tests/extension/packaging/deb/run.sh runs in the fresh Debian.
+# Run by tests/extension/packaging/deb/run.sh in the fresh Debian.
 # usage: inside.sh MAJOR
 set -euo pipefail
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What tests/extension/packaging/source/run.sh runs in the fresh Debian.
+# Run by tests/extension/packaging/source/run.sh in the fresh Debian.
 set -euo pipefail
 
 received() { awk -F'[: ]+' '/:/ && $2 != "lo" { sum += $3 } END { print int(sum / 1e6) }' /proc/net/dev; }
@@ -15,7 +15,7 @@ step() {
     printf '==> %s: %d s, %d MB received\n' "$name" $((SECONDS - began)) $(($(received) - before))
 }
 
-# What the README asks for: toolchains for Rust, Python and C.
+# The README's requirements: toolchains for Rust, Python and C.
 install_packages() {
     apt-get update -q
     DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends ca-certificates gcc git libc6-dev make python3
@@ -52,7 +52,7 @@ git clone --quiet /root/pgboost /root/demo
 cd /root/demo
 step "make demo" make demo
 make demo-stop
-# What keeps services and clusters from starting while packages are installed does not stay.
+# The files that keep services and clusters from starting during the installation are removed.
 for left in /usr/sbin/policy-rc.d /etc/postgresql-common/createcluster.d; do
     [ ! -e "$left" ] || { echo "error: left behind: $left" >&2; exit 1; }
 done
