@@ -4,7 +4,7 @@ The servers of all systems run for the whole run, because each repetition measur
 new random order. An idle server takes no measurable time. For each model all are started again.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -20,7 +20,7 @@ from bench.systems.running import System
 from bench.workload import Cell
 from tools.workbench.console import say
 
-# Requests whose answers are not those of POST / and POST /batch.
+# Requests whose answers are compared where they are measured; drawn keys and batches always are.
 FURTHER = {"given", "rank_ids", "fresh", "tenants", *RANKINGS}
 
 
@@ -52,7 +52,10 @@ class Harness:
             versions, loading = self._prepare()
             trained = self._train()
             configuration = {}
-            for trees, systems in self._phases():
+            for trees in dict.fromkeys(cell.trees for cell in self._cells):
+                # The systems that are measured with a model run at the same time.
+                asked = {cell.system for cell in self._cells if cell.trees == trees}
+                systems = {name: one for name, one in self._systems.items() if name in asked}
                 try:
                     self._measure(trees, systems)
                 except (CommandFailed, InvalidRun) as error:
@@ -78,12 +81,6 @@ class Harness:
                 checked=self._checked,
                 cells=self._measuring.found(),
             )
-
-    def _phases(self) -> Iterator[tuple[int, dict[str, System]]]:
-        """Yields each model with the systems that are measured with it, which run at the same time."""
-        for trees in dict.fromkeys(cell.trees for cell in self._cells):
-            asked = {cell.system for cell in self._cells if cell.trees == trees}
-            yield trees, {name: one for name, one in self._systems.items() if name in asked}
 
     def _measure(self, trees: int, systems: Mapping[str, System]) -> None:
         with ExitStack() as started:
@@ -125,20 +122,20 @@ class Harness:
         return found
 
     def _check(self, systems: Mapping[str, System], trees: int) -> None:
-        site, cells = self._site, [cell for cell in self._cells if cell.trees == trees]
-        inputs = site.inputs(trees)
-        right, given, more = answers.Reference(site.models(trees), inputs, site.features), {}, {}
+        site, compared = self._site, {}
+        alone = site.workload.keys_one_at_a_time
+        right = answers.Reference(site.models(trees), site.inputs(trees), site.features, alone)
         for name, system in systems.items():
             say(f"{name}: compare its answers to {len(site.keys):,} keys")
-            given |= {f"{name}, {way}": answer for way, answer in system.check().items()}
-            asked = {cell.request for cell in cells if cell.system == name}
-            for request in sorted(asked & FURTHER):
+            asked = {
+                cell.request for cell in self._cells if (cell.system, cell.trees) == (name, trees)
+            }
+            for request in ("random", "batch", *sorted(asked & FURTHER)):
                 bodies = right.bodies(request)
                 wanted = right.answers(request, bodies)
-                for way, found in system.further(request, bodies).items():
-                    said = f"{name}, {way}"
-                    more[said] = answers.compare_further(said, bodies, wanted, found)
-        checked = answers.compare(trees, site.keys, right.of_keys, given)
-        checked.compared.update(more)
-        self._checked.append(checked)
-        say(f"all {sum(checked.compared.values()):,} answers equal XGBoost's to the bit")
+                for way, given in system.answers(request, bodies).items():
+                    answers.compare(f"{name}, {way}", bodies, wanted, given, system.exact)
+                    count = len(site.keys if request == "batch" else bodies)
+                    compared[f"{name}, {way}"] = count
+        self._checked.append(results.Checked(trees, len(site.keys), compared))
+        say(f"all {sum(compared.values()):,} answers equal XGBoost's to the bit")

@@ -47,8 +47,8 @@ def features_of(request: Request, keys: Sequence[Key]) -> NDArray[np.float32]:
     return np.array([found[code] for code in codes.tolist()], dtype=np.float32)
 
 
-def split(keys: Sequence[Key], size: int = PER_BATCH) -> list[list[Key]]:
-    """Splits the keys into batches."""
+def split(keys: Sequence[Any], size: int = PER_BATCH) -> list[list[Any]]:
+    """Splits keys, or their answers, into batches."""
     return [[*keys[start : start + size]] for start in range(0, len(keys), size)]
 
 

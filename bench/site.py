@@ -58,11 +58,6 @@ class Site:
         return key_set(self.request, self.workload.keys)
 
     @property
-    def keys_alone(self) -> list[Key]:
-        """The keys that are checked one at a time before a model's cells are measured."""
-        return self.keys[: self.workload.keys_one_at_a_time]
-
-    @property
     def request(self) -> Request:
         """The flights."""
         return Request(self.workload.rows, self.workload.seed)

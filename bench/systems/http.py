@@ -9,15 +9,12 @@ import json
 import os
 import re
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path, PurePath
 from types import SimpleNamespace
 from typing import Any
 
-from bench.answers import Answers, single_precision
 from bench.generators import Load, vegeta, wrk
 from bench.hosts import Parts
-from bench.key_set import split
 from bench.requests import REQUESTS, Request, RequestInputs
 from bench.results import Loading
 from bench.site import Site
@@ -36,6 +33,7 @@ class Http(System):
     """A service; a subclass defines its command."""
 
     client = "http_client"
+    exact = True
     # The name of its processes in results.
     part = "service"
 
@@ -107,14 +105,6 @@ class Http(System):
     def call(self, request: Request, body: Any) -> tuple[str, Any]:
         path, value = request.call(body)
         return self.where + path, value
-
-    def check(self) -> dict[str, Answers]:
-        """Returns the answers of POST / and of POST /batch."""
-        one = self.answered(REQUESTS["random"], [[*key] for key in self._site.keys_alone])
-        batches = self.answered(REQUESTS["batch"], split(self._asked.keys))
-        several = chain.from_iterable(batches)
-        every = {"one": [*chain.from_iterable(one)], "batch": [*several]}
-        return {way: single_precision(found) for way, found in every.items()}
 
     def parts(self) -> Parts:
         parts = {self.part: [self.service]} if self.service else {}

@@ -27,8 +27,9 @@ class Asking:
 class System(Protocol):
     """The interface of a system, with the parts that all have in common."""
 
-    # The client of python_client.py that checks its answers.
+    # The client of python_client.py that asks for the answers that are compared, and whether these are exact.
     client = ""
+    exact = False
     # The server that `start` started, if any, and the address for load generators.
     service: Service | None = None
     at: Address | None = None
@@ -72,18 +73,11 @@ class System(Protocol):
     def call(self, request: Request, body: Any) -> tuple[str, Any]:
         """Returns a program's call for a body: a URL and JSON, or a statement and its parameters."""
 
-    def answered(self, request: Request, bodies: Sequence[Any]) -> list[list[float]]:
-        """Sends the bodies from the client's host; returns the numbers of each answer."""
-        calls = [self.call(request, body) for body in bodies]
+    def answers(self, name: str, bodies: Sequence[Any]) -> dict[str, Answers]:
+        """Sends a request's bodies from the client's host; returns the answers by each way of asking."""
+        calls = [self.call(REQUESTS[name], body) for body in bodies]
         asked = {"client": self.client, "where": self.where, "calls": calls}
-        return [*map(flat, self._site.ask("by_client", **asked))]
-
-    def check(self) -> dict[str, Answers]:
-        """Returns the answers to the key set, by each way of asking."""
-
-    def further(self, name: str, bodies: Sequence[Any]) -> dict[str, list[list[float]]]:
-        """Returns the numbers of the answers to a request's bodies, by each way of asking."""
-        return {name: self.answered(REQUESTS[name], bodies)}
+        return {name: [*map(flat, self._site.ask("by_client", **asked))]}
 
     def logged(self, kind: str, log: PurePath, load: Load) -> Figures:
         """Reads and deletes a generator's log of single requests, on the client's host."""

@@ -4,16 +4,12 @@ It uses the simple protocol, prepared statements, and the extended protocol with
 """
 
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import PurePath
 from typing import Any
 
-import numpy as np
-
-from bench.answers import Answers, Unequal, flat
+from bench.answers import Answers, flat
 from bench.generators import Load, pgbench, python_client
 from bench.hosts import Address, Parts
-from bench.key_set import split
 from bench.requests import REQUESTS, Request
 from bench.results import Loading
 from bench.site import Site
@@ -79,34 +75,19 @@ class Sql(System):
             self._scripts[name] = pgbench.Scripts(paths, request.variables(self._asked))
         site.client.put(directory)
 
-    def check(self) -> dict[str, Answers]:
-        """Returns the answers by simple and prepared statements, and in batches."""
-        one = self._said(REQUESTS["random"], [[*key] for key in self._site.keys_alone])
-        batches = split(self._asked.keys)
-        said = self._said(REQUESTS["batch"], batches)
-        for some, given in zip(batches, said["simple"], strict=True):
-            if len(given) != len(some):
-                raise Unequal(f"a batch of {len(some)} keys has {len(given)} answers")
-        several = chain.from_iterable(said["simple"])
-        # Rounding to 32 bits restores a real from its shortest text.
-        every = {**one, "batch": [*several]}
-        return {way: np.array(found, dtype=np.float32).ravel() for way, found in every.items()}
+    def answers(self, name: str, bodies: Sequence[Any]) -> dict[str, Answers]:
+        """Returns the answers by simple statements, and by prepared ones if possible.
 
-    def further(self, name: str, bodies: Sequence[Any]) -> dict[str, list[list[float]]]:
-        """Returns the answers by simple and by prepared statements."""
-        said = self._said(REQUESTS[name], bodies)
-        return {f"{name} {way}": found for way, found in said.items()}
-
-    def _said(self, request: Request, bodies: Sequence[Any]) -> dict[str, list[list[float]]]:
-        """Returns the numbers of each answer by simple statements, and by prepared ones if possible."""
-        calls = [self.call(request, body) for body in bodies]
-        found = {}
-        for way, prepare in {"simple": False, "prepared": True}.items():
-            if self.can_prepare or not prepare:
-                asked = {"statements": calls, "prepare": prepare}
-                rows = self._site.ask("rows", conninfo=self.where, **asked)
-                found[way] = [*map(flat, rows)]
-        return found
+        They are the shortest texts that identify reals, so rounding to 32 bits restores these.
+        """
+        asked = {"statements": [self.call(REQUESTS[name], body) for body in bodies]}
+        return {
+            f"{name} {way}": [
+                *map(flat, self._site.ask("rows", conninfo=self.where, prepare=prepare, **asked))
+            ]
+            for way, prepare in {"simple": False, "prepared": True}.items()
+            if self.can_prepare or not prepare
+        }
 
     def asking(self, cell: Cell, load: Load, log: PurePath) -> Asking:
         """Runs pgbench with the request's scripts."""

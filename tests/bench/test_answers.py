@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.answers import Answers, Unequal, compare, expected, single_precision
+from bench.answers import Answers, Reference, Unequal, compare
 from bench.generators import Figures, Load
 from bench.harness import Harness
 from bench.hosts import ROOT, Usage
@@ -18,59 +18,54 @@ from bench.topology import on_this_machine
 from bench.workload import WORKLOADS, Cell, Set
 from tests.bench.made_up import description, put_in_place
 
-KEYS = [(1, 2019, 8, day) for day in range(1, 5)]
+BODIES = [[1, 2019, 8, day] for day in range(1, 5)]
 USAGE = Usage(1.0, Used(1.0, 1), {"recorded": Used(1.0, 1)}, Used(1.0, 1), None)
-WANTED = np.array([1.5, -0.0, 0.1, 1e-40], dtype=np.float32)
+SINGLE = np.array([1.5, -0.0, 0.1, 1e-40], dtype=np.float32)
+WANTED = [[one] for one in SINGLE.tolist()]
 
 
 def one_bit_off(answers: Answers, place: int) -> Answers:
-    bits = answers.copy().view(np.uint32)
-    bits[place] ^= 1
-    return bits.view(np.float32)
+    bits = np.array(answers, np.float32)
+    bits.view(np.uint32)[place] ^= 1
+    return bits.tolist()
 
 
-def test_equal_answers_are_counted() -> None:
-    checked = compare(25, KEYS, WANTED, {"all": WANTED.copy(), "some": WANTED[:2]})
-    assert checked.compared == {"all": 4, "some": 2}
-    assert (checked.trees, checked.keys) == (25, 4)
+def test_equal_answers_pass() -> None:
+    compare("all", BODIES, WANTED, WANTED, exact=True)
+    # The shortest text of 32 bits, which only some ways of asking give.
+    text = [[0.1] if one == WANTED[2] else one for one in WANTED]
+    compare("text", BODIES, WANTED, text)
+    with pytest.raises(Unequal, match="text: 1 of 4"):
+        compare("text", BODIES, WANTED, text, exact=True)
 
 
-@pytest.mark.parametrize("place", range(len(KEYS)))
-def test_one_bit_is_a_difference(place: int) -> None:
-    given = {"good": WANTED, "bad": one_bit_off(WANTED, place)}
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("place", range(len(BODIES)))
+def test_one_bit_is_a_difference(place: int, exact: bool) -> None:
     with pytest.raises(Unequal, match="bad: 1 of 4 answers differ") as raised:
-        compare(25, KEYS, WANTED, given)
-    assert str([*KEYS[place]]) in str(raised.value)
+        compare("bad", BODIES, WANTED, one_bit_off(WANTED, place), exact)
+    assert str(BODIES[place]) in str(raised.value)
 
 
-def test_answers_of_several_models_are_compared_column_by_column() -> None:
-    wanted = np.stack([WANTED, WANTED + 1, WANTED + 2], axis=1)
-    good = {"one": WANTED, "several": wanted[:3]}
-    assert compare(25, KEYS, wanted, good).compared == {"one": 4, "several": 3}
-    swapped = wanted[:, [0, 2, 1]]
-    with pytest.raises(Unequal, match="swapped: 4 of 4 answers differ"):
-        compare(25, KEYS, wanted, good | {"swapped": swapped})
-
-
-def test_zero_and_minus_zero_differ() -> None:
-    with pytest.raises(Unequal):
-        compare(25, KEYS, WANTED, {"zero": np.abs(WANTED)})
-
-
-def test_missing_or_extra_answers_are_unequal() -> None:
-    for answers in (WANTED[:0], np.concatenate([WANTED, WANTED])):
-        with pytest.raises(Unequal, match="answers to 4 keys"):
-            compare(25, KEYS, WANTED, {"one": answers})
-
-
-def test_a_number_of_more_than_32_bits_is_no_answer() -> None:
-    assert single_precision([float(np.float32(0.1))]) == np.float32(0.1)
-    with pytest.raises(Unequal, match="32 bits"):
-        single_precision([0.1])
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        # Zero and minus zero, and more and fewer numbers in an answer.
+        ([[1.5], [0.0], *WANTED[2:]], "1 of 4 answers differ"),
+        ([[1.5, 1.5], [], *WANTED[2:]], "2 of 4 answers differ"),
+        ([], "0 answers to 4 requests"),
+        (WANTED * 2, "8 answers to 4 requests"),
+    ],
+)
+def test_missing_and_extra_answers_are_unequal(given: Answers, message: str) -> None:
+    with pytest.raises(Unequal, match=message):
+        compare("one", BODIES, WANTED, given)
 
 
 class Recorded:
     """A system that gives certain answers, and records its requests."""
+
+    exact = True
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
@@ -87,9 +82,10 @@ class Recorded:
         self.verbs.append("load")
         return []
 
-    def check(self) -> dict[str, Answers]:
-        self.verbs.append("check")
-        return {"one": self._answers}
+    def answers(self, name: str, bodies: list[Any]) -> dict[str, Answers]:
+        self.verbs.append(name)
+        flat = [one for answer in self._answers for one in answer]
+        return {name: self._answers if name == "random" else [flat]}
 
     def lacks(self, cell: Cell) -> str | None:
         return "because" if cell.clients == 20 else None
@@ -106,7 +102,7 @@ class Recorded:
 
 
 WORKLOAD = replace(
-    WORKLOADS["quick"], cells={"all": Set(("hot",), (1, 5, 20), (3,))}, rows=5_000, keys=50,
+    WORKLOADS["quick"], cells={"all": Set(("random",), (1, 5, 20), (3,))}, rows=5_000, keys=50,
     repetitions=2, training_rounds=0,
 )  # fmt: skip
 CELLS = WORKLOAD.cells_of({"recorded": description("recorded")})
@@ -119,7 +115,8 @@ def site(tmp_path: Path) -> Site:
 
 @pytest.fixture
 def right(site: Site) -> Answers:
-    return expected(site.model(3), site.features)
+    reference = Reference([site.model(3)], site.inputs(3), site.features, 50)
+    return reference.answers("random", reference.bodies("random"))
 
 
 def test_a_run_measures_after_equal_answers(
@@ -129,11 +126,13 @@ def test_a_run_measures_after_equal_answers(
     put_in_place(monkeypatch, "recorded", lambda: system)
     result = Harness(site, CELLS, tmp_path).run()
     # Two cells can be, of one variant that is warmed up, and are measured in both repetitions.
-    assert system.verbs == ["install", "load", "start", "check", *["run"] * 5, "stop"]
+    before = ["install", "load", "start", "random", "batch"]
+    assert system.verbs == [*before, *["run"] * 5, "stop"]
+    assert result.checked[0].compared == {"recorded, random": 50, "recorded, batch": 50}
     assert [cell.skipped for cell in result.cells] == [None, None, "because"]
     assert [len(cell.runs) for cell in result.cells] == [2, 2, 0]
     run: Run = result.cells[0].runs[1]
-    assert run.log == "raw/recorded-http-hot-3t-1c-2.txt"
+    assert run.log == "raw/recorded-http-random-3t-1c-2.txt"
     # No path of the machine is in what may be published.
     assert (tmp_path / run.log).read_text() == "report"
 
@@ -143,7 +142,7 @@ def test_a_run_with_one_unequal_answer_measures_nothing(
 ) -> None:
     system = Recorded(one_bit_off(right, 49))
     put_in_place(monkeypatch, "recorded", lambda: system)
-    with pytest.raises(Unequal, match="recorded, one: 1 of 50 answers differ"):
+    with pytest.raises(Unequal, match="recorded, random: 1 of 50 answers differ"):
         Harness(site, CELLS, tmp_path).run()
-    assert system.verbs == ["install", "load", "start", "check", "stop"]
+    assert system.verbs == ["install", "load", "start", "random", "stop"]
     assert not (tmp_path / "raw").exists()
