@@ -234,6 +234,9 @@ bench-split: ## compare over a network: three hosts on this machine, with a dela
 	@bench/delay_line/build.sh
 	@bench/run --workload split
 
+bench-disturbed: bench-install ## both sides while models are deployed and processes killed: ten minutes
+	@$(VENV)/python -m bench.disturbed
+
 report: venv ## make docs/benchmarks and the marked parts of other pages from bench/results
 	@$(VENV)/python -m bench.report
 

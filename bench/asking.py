@@ -51,40 +51,33 @@ def by_client(client: str, where: str, calls: list[tuple[str, Any]]) -> list[Any
     return [ask(*call) for call in calls]
 
 
-def ranking_into_postgresql(conninfo: str, **flights: Any) -> None:
+def _rank(connection: psycopg.Connection, ranking: Ranking) -> None:
     """Fills the tables of trips and offers, with an index for each size of category that covers a ranking."""
-    ranking = Ranking(Request(**flights))
     trips = ", ".join(f"{name} real NOT NULL" for name in TRIP)
     offers = ", ".join(f"{name} real NOT NULL" for name in OFFER)
     categories = ", ".join(f"c{size} int NOT NULL" for size in SIZES)
     of_category = np.empty((len(ranking.offers), len(SIZES)), np.int64)
     for place, members in enumerate(ranking.members.values()):
         of_category[members, place] = np.arange(len(members))[:, None]
-    with psycopg.connect(conninfo, autocommit=True) as connection:
-        for table, columns, rows in (
-            ("trips", trips, [ranking.trips]),
-            ("offers", f"{categories}, {offers}", [of_category, ranking.offers]),
-        ):
-            connection.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, {columns})")
-            lists = [part.tolist() for part in rows]
-            with connection.cursor().copy(f"COPY {table} FROM STDIN") as copy:
-                for number, parts in enumerate(zip(*lists, strict=True)):
-                    copy.write_row([number, *chain.from_iterable(parts)])
-        for size in SIZES:
-            connection.execute(f"CREATE INDEX ON offers (c{size}) INCLUDE (id, {', '.join(OFFER)})")
-        connection.execute("VACUUM ANALYZE trips, offers")
-
-
-def ranking_into_redis(url: str, serializer: str, **flights: Any) -> None:
-    """Fills Redis with trips and offers, packed by category for `float32`, and by item."""
-    ranking = Ranking(Request(**flights))
-    with redis.Redis.from_url(url) as client:
-        for known in redis_values(ranking, serializer):
-            client.mset(known)
+    for table, columns, rows in (
+        ("trips", trips, [ranking.trips]),
+        ("offers", f"{categories}, {offers}", [of_category, ranking.offers]),
+    ):
+        connection.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, {columns})")
+        lists = [part.tolist() for part in rows]
+        with connection.cursor().copy(f"COPY {table} FROM STDIN") as copy:
+            for number, parts in enumerate(zip(*lists, strict=True)):
+                copy.write_row([number, *chain.from_iterable(parts)])
+    for size in SIZES:
+        connection.execute(f"CREATE INDEX ON offers (c{size}) INCLUDE (id, {', '.join(OFFER)})")
+    connection.execute("VACUUM ANALYZE trips, offers")
 
 
 def into_postgresql(conninfo: str, **flights: Any) -> tuple[float, int]:
-    """Fills the table by COPY, builds the index and runs VACUUM ANALYZE; returns seconds and bytes."""
+    """Fills the flights by COPY, with index and VACUUM ANALYZE, and all tables; returns seconds and bytes.
+
+    The figures are of the flights alone.
+    """
     request = Request(**flights)
     with psycopg.connect(conninfo, autocommit=True) as connection:
         began = time.monotonic()
@@ -94,14 +87,18 @@ def into_postgresql(conninfo: str, **flights: Any) -> tuple[float, int]:
         finish_table(connection)
         took = time.monotonic() - began
         size = connection.execute("SELECT pg_total_relation_size('flights')").fetchone()[0]
+        _rank(connection, Ranking(request))
     return took, size
 
 
 def into_redis(url: str, serializer: str, **flights: Any) -> tuple[float, int]:
-    """Fills Redis by redis-cli --pipe; returns seconds and bytes."""
+    """Fills Redis by redis-cli --pipe, then with trips and offers; returns the flights' seconds and bytes."""
+    request = Request(**flights)
     with redis.Redis.from_url(url) as client:
         before = client.info("memory")["used_memory"]
         began = time.monotonic()
-        load(url, Request(**flights), serializer)
-        took = time.monotonic() - began
-        return took, client.info("memory")["used_memory"] - before
+        load(url, request, serializer)
+        found = time.monotonic() - began, client.info("memory")["used_memory"] - before
+        for values in redis_values(Ranking(request), serializer):
+            client.mset(values)
+        return found

@@ -98,7 +98,6 @@ class Database:
             return []
         asked = {**vars(request), "conninfo": self.socket()}
         took = self._host.call("bench.asking:into_postgresql", apart=True, **asked)
-        self._host.call("bench.asking:ranking_into_postgresql", apart=True, **asked)
         self.execute(
             f"GRANT SELECT ON flights, offers TO {ROLE}", f"GRANT SELECT, UPDATE ON trips TO {ROLE}"
         )

@@ -41,6 +41,11 @@ class FeatureCache:
             self._started[serializer] = start_redis(self._host, directory)
         return self._started[serializer]
 
+    def restart(self, serializer: str) -> None:
+        """Starts a server that was killed again, at its address and with what it has saved."""
+        service, (_, port) = self._started[serializer]
+        self._started[serializer] = start_redis(self._host, service.log.parent, port)
+
     def url(self, serializer: str) -> str:
         """Returns the URL of a serializer's server."""
         return "redis://{}:{}/0".format(*self._server(serializer)[1])
@@ -51,7 +56,6 @@ class FeatureCache:
             return []
         asked = {**vars(request), "url": self.url(serializer), "serializer": serializer}
         took = self._loader.call("bench.asking:into_redis", apart=True, **asked)
-        self._loader.call("bench.asking:ranking_into_redis", apart=True, **asked)
         self._loaded.add(serializer)
         return [Loading(f"redis: redis-cli --pipe, {serializer}", request.rows, *took)]
 

@@ -12,10 +12,11 @@ import http.client
 import json
 import multiprocessing
 import random
+import select
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -28,41 +29,53 @@ from bench.generators import Figures, InvalidRun, Load, logged
 from bench.generators.request_log import summary
 
 PATIENCE_SECONDS = 60
+AGAIN_SECONDS = 0.1
 SQL = "psycopg"
 REPORT = "report "
 
-# Makes a call with its values; returns the answer.
-Ask = Callable[[str, Any], Any]
 
-
-def _psycopg(conninfo: str) -> Ask:
+class Psycopg:
     """Calls prepared statements, one round trip each; libpq's variables complete the connection string."""
-    connection = psycopg.connect(conninfo, autocommit=True)
 
-    def ask(statement: str, parameters: Sequence[Any]) -> Any:
-        return connection.execute(statement, parameters, prepare=True).fetchall()
+    def __init__(self, conninfo: str) -> None:
+        self._connection = psycopg.connect(conninfo, autocommit=True)
 
-    return ask
+    def __call__(self, statement: str, parameters: Any) -> Any:
+        return self._connection.execute(statement, parameters, prepare=True).fetchall()
+
+    @property
+    def socket(self) -> int:
+        return self._connection.fileno()
 
 
-def _http_client(url: str) -> Ask:
-    where, paths = urlsplit(url), {}
-    connection = http.client.HTTPConnection(where.hostname, where.port, timeout=PATIENCE_SECONDS)
-    headers = {"Content-Type": "application/json"}
+class HttpClient:
+    """Posts JSON."""
 
-    def ask(url: str, body: Any) -> Any:
-        path = paths.get(url) or paths.setdefault(url, urlsplit(url).path)
-        connection.request("POST", path, json.dumps(body), headers)
-        response = connection.getresponse()
+    def __init__(self, url: str) -> None:
+        where = urlsplit(url)
+        patience = {"timeout": PATIENCE_SECONDS}
+        self._connection = http.client.HTTPConnection(where.hostname, where.port, **patience)
+        self._paths: dict[str, str] = {}
+
+    def __call__(self, url: str, body: Any) -> Any:
+        path = self._paths.get(url) or self._paths.setdefault(url, urlsplit(url).path)
+        headers = {"Content-Type": "application/json"}
+        self._connection.request("POST", path, json.dumps(body), headers)
+        response = self._connection.getresponse()
         answer = json.loads(response.read())
         if response.status != 200:
             raise http.client.HTTPException(f"status {response.status}: {answer}")
         return answer
 
-    return ask
+    @property
+    def socket(self) -> Any:
+        return self._connection.sock
 
 
-CLIENTS: dict[str, Callable[[str], Ask]] = {"psycopg": _psycopg, "http_client": _http_client}
+# Makes a call with its values on one connection; returns the answer.
+CLIENTS: dict[str, Callable[[str], Psycopg | HttpClient]] = {
+    "psycopg": Psycopg, "http_client": HttpClient,
+}  # fmt: skip
 
 
 def parse(output: str) -> Figures:
@@ -83,6 +96,46 @@ def _client(given: Mapping[str, Any], seed: int, end: float) -> list[tuple[float
         done = time.monotonic()
         found.append((sent, done))
         sent = done
+    return found
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When a connection's requests are due, in seconds from `began` on the monotonic clock."""
+
+    began: float
+    rate: float
+    seconds: float
+    first: float
+
+    def __iter__(self) -> Iterator[float]:
+        count = round(self.seconds * self.rate)
+        return (round(self.first + number / self.rate, 9) for number in range(count))
+
+
+def at_rate(given: Mapping[str, Any], schedule: Schedule) -> list[tuple[float, ...]]:
+    """Sends one connection's requests when they are due, and none of them again.
+
+    Returns when each was due, sent and done, the place of its call, and the answer, which is NaN where it
+    failed. As pools do, a connection that the server has closed is replaced before it is used, and after two
+    failures requests fail at once until `AGAIN_SECONDS` have passed.
+    """
+    calls, draw, connection, found = given["calls"], random.Random(schedule.first), None, []
+    failures, again = 0, 0.0
+    for due in schedule:
+        time.sleep(max(0.0, schedule.began + due - time.monotonic()))
+        place, answer = int(draw.random() * len(calls)), float("nan")
+        sent = time.monotonic() - schedule.began
+        if failures < 2 or sent >= again:
+            try:
+                known = connection and connection.socket
+                if not connection or (known and select.select([known], [], [], 0)[0]):
+                    connection = CLIENTS[given["client"]](given["where"])
+                answer = float(np.ravel(connection(*calls[place]))[0])
+                failures = 0
+            except (psycopg.Error, http.client.HTTPException, OSError, ValueError):
+                connection, failures, again = None, failures + 1, sent + AGAIN_SECONDS
+        found.append((due, sent, time.monotonic() - schedule.began, place, answer))
     return found
 
 

@@ -79,18 +79,16 @@ class Claim:
         return low < self.bound <= high if self.most is None else low <= self.bound < high
 
 
-def _claim(sources: Sources, known: dict[str, Any]) -> Claim:
-    ours, finding = found_by(sources, known.get("found", ()))
-    return Claim(**{"against": finding.rival, **known}, runs=finding.runs, ours=ours)
-
-
 def judged(sources: Sources) -> list[dict[str, Any]]:
     """Returns the documents, each with its claims."""
     documents = tomllib.loads(CLAIMS.read_text())["document"]
-    return [
-        document | {"claims": [_claim(sources, one) for one in document.pop("claim")]}
-        for document in documents
-    ]
+    for document in documents:
+        document["claims"] = []
+        for known in document.pop("claim"):
+            ours, finding = found_by(sources, known.get("found", ()))
+            claim = Claim(**{"against": finding.rival, **known}, runs=finding.runs, ours=ours)
+            document["claims"].append(claim)
+    return documents
 
 
 def day(run: str) -> str:

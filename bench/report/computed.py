@@ -11,6 +11,7 @@
 
 import statistics
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bench.report.measured import (
@@ -42,38 +43,21 @@ def steps(measured: Measured, entry: Entry) -> dict[str, list[float]]:
     return taken
 
 
-@dataclass(frozen=True)
-class FixedRates:
-    """The rates measured with one request and one number of connections."""
+def fixed_rates(measured: Measured) -> list[RequestSpec]:
+    """Returns the requests at fixed rates for one prediction, rising.
 
-    measured: Measured
-    # The request without a rate.
-    of: RequestSpec
-    rates: tuple[int, ...]
-    entries: tuple[Entry, ...]
-
-    def asked(self, rate: int) -> RequestSpec:
-        """Returns the request at a rate."""
-        return replace(self.of, rate=rate)
-
-    def held(self, entry: Entry) -> list[int]:
-        """Returns the rates that an entry sustained."""
-        cells = {rate: self.measured.cell(entry, self.asked(rate)) for rate in self.rates}
-        return [rate for rate, cell in cells.items() if cell and held(cell)]
-
-
-def fixed_rates(measured: Measured) -> FixedRates | None:
-    """Returns the runs at fixed rates for one prediction, or None."""
+    Only those with one number of connections are comparable: the most frequent one.
+    """
     found = [one for one in measured.asked_for(trees=TREES) if one.rate is not None]
-    if not found:
-        return None
-    # Only runs with one number of connections are comparable: the most frequent one.
-    (of, _), *_ = Counter(replace(one, rate=None) for one in found).most_common(1)
-    asked = sorted(
-        (one for one in found if replace(one, rate=None) == of), key=lambda one: one.rate
-    )
-    entries = (one for one in measured.entries if any(measured.cell(one, at) for at in asked))
-    return FixedRates(measured, of, tuple(at.rate for at in asked), (*entries,))
+    kinds = Counter(replace(one, rate=None) for one in found).most_common(1)
+    asked = (one for one in found if replace(one, rate=None) == kinds[0][0])
+    return sorted(asked, key=lambda one: one.rate)
+
+
+def sustained(measured: Measured, entry: Entry, asked: Sequence[RequestSpec]) -> list[int]:
+    """Returns the rates of these requests that an entry sustained."""
+    cells = ((one.rate, measured.cell(entry, one)) for one in asked)
+    return [rate for rate, cell in cells if cell and held(cell)]
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,12 @@
 """The variables of the comparison's templates: results and computed figures."""
 
 import contextlib
+import json
 from typing import Any
 
 from bench.report import claims, computed, headline, measured
 from bench.report.files import Sources
-from bench.report.measured import Measured, MissingFigure
+from bench.report.measured import MissingFigure
 
 # The cell by which days are compared.
 CELL = "postgres_direct/simple/random/25t/20c"
@@ -16,6 +17,7 @@ def of_comparison(sources: Sources) -> dict[str, Any]:
     local = sources.local
     return {
         "local": local, "split": sources.split, "before": _days(sources),
+        "disturbed": _disturbed(sources),
         "documents": claims.judged(sources), "claims": claims, "headline": headline,
         "compared": sum(sum(one.compared.values()) for one in local.result.checked),
         "e": measured, "computed": computed, "RequestSpec": measured.RequestSpec,
@@ -23,9 +25,11 @@ def of_comparison(sources: Sources) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _round_trip_us(of: Measured) -> float:
-    """Returns the time of a round trip between client and server."""
-    return computed.round_trip_ms(of, None) * 1e3
+def _disturbed(sources: Sources) -> dict[str, Any] | None:
+    """Returns the newest record of bench/disturbed.py, if there is one, with its place."""
+    path = sources.other("disturbed")
+    name = path and str(path.parent.relative_to(sources.directory))
+    return path and json.loads(path.read_text()) | {"name": name}
 
 
 def _days(sources: Sources) -> list[dict[str, Any]]:
@@ -33,9 +37,8 @@ def _days(sources: Sources) -> list[dict[str, Any]]:
     found, today = [], sources.local.result.started[:10]
     for one in (one for one in sources.earlier if one.result.started[:10] != today):
         with contextlib.suppress(MissingFigure):
-            then, now = (of.named(CELL).requests_per_second for of in (one, sources.local))
-            times, us = then.median / now.median, _round_trip_us(one)
-            found.append(
-                {"of": one, "times": times, "us": us, "now": _round_trip_us(sources.local)}
-            )
+            both = one, sources.local
+            then, now = (of.named(CELL).requests_per_second.median for of in both)
+            us = [computed.round_trip_ms(of, None) * 1e3 for of in both]
+            found.append({"of": one, "times": then / now, "us": us[0], "now": us[1]})
     return found

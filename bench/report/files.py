@@ -9,6 +9,7 @@ of file it is the newest of the same machine.
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bench.report.computed import growth
 from bench.report.measured import (
@@ -68,12 +69,6 @@ def newest(directory: Path, file: str) -> Path | None:
     return found and found.parent
 
 
-def note(run: Path) -> str:
-    """Returns the README.md of a run's directory, or an empty string."""
-    path = run / "README.md"
-    return path.read_text().strip() if path.exists() else ""
-
-
 def _read(path: Path, directory: Path) -> Measured | None:
     """Reads a result; returns None for one of an older schema."""
     text, name = path.read_text(), str(path.parent.relative_to(directory))
@@ -87,11 +82,6 @@ def _read(path: Path, directory: Path) -> Measured | None:
 
 def _lacks(one: Measured) -> str:
     return "; ".join(entry.label for entry in ESSENTIAL if not one.cell(entry, RequestSpec()))
-
-
-def place(one: Measured) -> tuple[str, ...]:
-    """Returns the server's machine and the topology; figures of different places are not comparable."""
-    return one.facts["processor"], one.facts["cores"], one.result.topology.name
 
 
 def sources(directory: Path, local: str | None = None) -> Sources | None:
@@ -120,14 +110,14 @@ def sources(directory: Path, local: str | None = None) -> Sources | None:
 
 def _pools(newest: Measured, runs: list[Measured]) -> list[Measured]:
     """Pools the runs comparable with the newest complete one by commit, its own first."""
+
+    def place(one: Measured) -> tuple[Any, ...]:
+        facts, result = one.facts, one.result
+        return facts["processor"], facts["cores"], result.topology.name, result.workload["rows"]
+
     pools: dict[str, list[Measured]] = {newest.result.commit: []}
     for one in runs:
-        rows = one.result.workload["rows"] == newest.result.workload["rows"]
-        if place(one) == place(newest) and rows and not (one is not newest and _few(one)):
+        systems = {cell.system for cell in one.result.cells if cell.runs}
+        if place(one) == place(newest) and (one is newest or len(systems) >= MIN_SYSTEMS):
             pools.setdefault(one.result.commit, []).append(one)
     return [pooled(several) for several in pools.values()]
-
-
-def _few(one: Measured) -> bool:
-    """Whether a run is of a few cells only, and so no comparison."""
-    return len({cell.system for cell in one.result.cells if cell.runs}) < MIN_SYSTEMS

@@ -21,15 +21,10 @@ FORMS = (*queries.FORMS,)
 COLUMNS = FORMS[0]
 
 
-def _spread(values: Sequence[float]) -> Spread | None:
-    """Summarizes values; returns None for none."""
-    return Spread.of([*values]) if values else None
-
-
 def _middle(values: Sequence[float]) -> Spread | None:
     """Returns the median and the middle half."""
     if len(values) < 2:
-        return _spread(values)
+        return Spread.of(values) if values else None
     low, median, high = statistics.quantiles(values, n=4, method="inclusive")
     return Spread(median, low, high)
 
@@ -65,15 +60,12 @@ class Found:
         self, subject: str, series: str, minus: str = "", over: str = "", scale: float = 1.0
     ) -> Spread | None:
         """Returns the median and the range of a series, of differences to another, or of ratios."""
-        return _spread(self._compared(subject, series, minus, over, scale))
+        found = self._compared(subject, series, minus, over, scale)
+        return Spread.of(found) if found else None
 
     def above(self, subject: str, series: str, than: str = "", scale: float = 1e3) -> Spread | None:
         """Returns the median and the middle half of a series or of differences, in milliseconds."""
         return _middle(self._compared(subject, series, than, "", scale))
-
-    def ms(self, subject: str, series: str) -> Spread | None:
-        """Returns seconds as milliseconds."""
-        return self.figure(subject, series, scale=1e3)
 
     def ns(self, subject: str, series: str) -> Spread | None:
         """Returns seconds for all rows as nanoseconds per row."""
@@ -95,13 +87,8 @@ class Found:
         return sorted(ratio.median for ratio in ratios if ratio)
 
 
-def read(run: Path) -> Found:
-    """Reads a run's directory."""
-    return Found(json.loads((run / names.FILE).read_text()))
-
-
 def given(run: Path) -> dict[str, Any]:
     """Returns the template's variables from a run's directory."""
-    found = read(run)
+    found = Found(json.loads((run / names.FILE).read_text()))
     known = {name: value for name, value in vars(names).items() if name.isupper()}
     return {"found": found, "run": found.run, "FORMS": FORMS, **known}

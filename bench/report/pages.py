@@ -17,7 +17,7 @@ from bench.report import claims, engine, formats, inside, queries, wheel
 from bench.report.context import of_comparison
 from bench.report.figures import FILTERS
 from bench.report.files import Sources, newest
-from bench.report.pictures import PICTURES, svg
+from bench.report.pictures import clients
 from bench.report.web import script
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,6 +28,7 @@ DATA = PAGES / "engine"
 SUFFIX = ".j2"
 SCRIPT = "results.js"
 ENGINE = "engine.md"
+PICTURE, ALTERNATIVE = "clients.svg", "requests per second by clients"
 # The page, relative to the repository, and the template of its part.
 PARTS = {
     "README.md": "part-of-readme.md",
@@ -85,55 +86,19 @@ def page(kind: str, run: Path) -> str:
     )
 
 
-def _run(sources: Sources, kind: str) -> Path | None:
-    """Returns the newest run of a kind, on the comparison's machine unless `kind` is a file's name."""
-    if "." in kind:
-        return newest(sources.directory, kind)
-    path = sources.other(kind)
-    return path and path.parent
-
-
 def _names(sources: Sources | None, template: str) -> list[str]:
-    """Returns a template's sources, relative to bench/results; empty if there is no page."""
+    """Returns a template's sources, relative to bench/results; empty if there is no page.
+
+    A separate measurement is the newest on the comparison's machine, unless it is named as a file.
+    """
     if sources is None:
         return []
-    if template in APART:
-        run = _run(sources, APART[template][0])
-        return [str(run.relative_to(sources.directory))] if run else []
-    return [*sources.local.names, *(sources.split.names if sources.split else ())]
-
-
-class _Maker:
-    """Renders templates, and collects the pictures that they show."""
-
-    def __init__(self, sources: Sources | None, templates: Path) -> None:
-        self._sources, self.pictures = sources, {}
-        self._environment = _environment(templates)
-        self.comparison = of_comparison(sources) if sources else {}
-
-    def _picture(self, name: str) -> str:
-        """Returns the Markdown of a picture; empty if the results have no figures for it."""
-        if name not in PICTURES:
-            raise BadTemplate(f"no picture is called {name}")
-        if drawn := svg(name, self._sources):
-            self.pictures[PAGES / f"{name}.svg"] = drawn
-        return f"![{PICTURES[name][1]}]({name}.svg)" if drawn else ""
-
-    def filled(self, template: str) -> str:
-        """Renders a template; empty if there is no run."""
-        names = _names(self._sources, template)
-        if not names:
-            return ""
-        given = self.comparison
-        if template == ENGINE:
-            given = engine.given(self._sources)
-        elif template in APART:
-            given = APART[template][1](self._sources.directory / names[0])
-        try:
-            found = self._environment.get_template(template + SUFFIX)
-            return found.render(given, name=names[0], picture=self._picture)
-        except TemplateError as error:
-            raise BadTemplate(f"{template}: {error}") from error
+    if template not in APART:
+        return [*sources.local.names, *(sources.split.names if sources.split else ())]
+    kind = APART[template][0]
+    path = sources.other(kind)
+    run = newest(sources.directory, kind) if "." in kind else path and path.parent
+    return [str(run.relative_to(sources.directory))] if run else []
 
 
 def with_part(page: str, part: str) -> str:
@@ -151,21 +116,45 @@ def made(
 ) -> dict[Path, str]:
     """Returns every generated file, relative to the repository; without a result only parts, empty ones."""
     files: dict[Path, str] = {}
-    maker = _Maker(sources, templates)
+    environment = _environment(templates)
+    comparison = of_comparison(sources) if sources else {}
+
+    def picture() -> str:
+        """Returns the Markdown of the picture; empty if the results have no figures for it."""
+        if drawn := clients(sources.local):
+            files[PAGES / PICTURE] = drawn
+        return f"![{ALTERNATIVE}]({PICTURE})" if drawn else ""
+
+    def filled(template: str, names: list[str]) -> str:
+        """Renders a template; empty if there is no run."""
+        if not names:
+            return ""
+        given = comparison
+        if template == ENGINE:
+            given = engine.given(sources)
+        elif template in APART:
+            given = APART[template][1](sources.directory / names[0])
+        try:
+            found = environment.get_template(template + SUFFIX)
+            return found.render(given, name=names[0], picture=picture)
+        except TemplateError as error:
+            raise BadTemplate(f"{template}: {error}") from error
+
     for path in sorted(templates.glob(f"*.md{SUFFIX}")):
         template = path.name.removesuffix(SUFFIX)
         if template not in PARTS.values() and (names := _names(sources, template)):
             source = f"generated from bench/results/ ({', '.join(names)})"
             notice = f"<!-- {source} by make report: edit bench/report/templates/{path.name} -->\n"
-            files[PAGES / template] = notice + maker.filled(template)
+            files[PAGES / template] = notice + filled(template, names)
     for name, template in PARTS.items():
-        part = begin(template, _names(sources, template)) + maker.filled(template) + END
+        names = _names(sources, template)
+        part = begin(template, names) + filled(template, names) + END
         files[Path(name)] = with_part((root / name).read_text(), part)
     if sources:
         files[PAGES / SCRIPT] = script(sources)
-        files[PAGES / claims.FILE] = claims.table(maker.comparison["documents"])
+        files[PAGES / claims.FILE] = claims.table(comparison["documents"])
         files |= {DATA / name: text for name, text in engine.data(sources).items()}
-    return files | maker.pictures
+    return files
 
 
 def _left_over(files: dict[Path, str], root: Path) -> list[Path]:

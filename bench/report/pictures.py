@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 
 from bench.report import headline
 from bench.report.figures import whole
-from bench.report.files import Sources
 from bench.report.measured import PREPARED, SIMPLE, Entry, Measured, RequestSpec
 
 STYLE = {
@@ -56,8 +55,7 @@ def _label(axes: Any, ends: list[tuple[str, float, str]]) -> None:
         axes.text(1.01, place, name, transform=axes.transAxes, va="center", color=colour)
 
 
-def _clients(sources: Sources) -> Figure | None:
-    local = sources.local
+def _clients(local: Measured) -> Figure | None:
     figure = Figure((9, 4), layout="constrained")
     axes, ends, known = figure.subplots(), [], set()
     for (name, of), colour in zip(_lines(local), COLOURS, strict=False):
@@ -79,12 +77,6 @@ def _clients(sources: Sources) -> Figure | None:
     return figure
 
 
-# The function that draws a picture, or returns None without figures, and the alternative text.
-PICTURES: dict[str, tuple[Callable[[Sources], Figure | None], str]] = {
-    "clients": (_clients, "requests per second by clients, of PostgreSQL and services"),
-}
-
-
 def written(draw: Callable[[], Figure | None]) -> str | None:
     """Draws a picture in the common style and returns its SVG."""
     with mpl.rc_context(STYLE):
@@ -97,6 +89,6 @@ def written(draw: Callable[[], Figure | None]) -> str | None:
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 
 
-def svg(name: str, sources: Sources) -> str | None:
-    """Returns the SVG of a picture, or None if the results have no figures for it."""
-    return written(lambda: PICTURES[name][0](sources))
+def clients(local: Measured) -> str | None:
+    """Returns the SVG of requests over clients, or None if the results have too few numbers of clients."""
+    return written(lambda: _clients(local))

@@ -27,24 +27,25 @@ def repository(directory: Path) -> Path:
 
 def scaled(measured: Measured, system: str, factor: float, name: str | None = None) -> Measured:
     """Returns a result with a system sped up by a factor, or with that as a further system."""
-    cells, others = [], []
-    for cell in measured.result.cells:
-        if cell.system != system or not cell.runs:
-            others.append(cell)
-            continue
-        runs = [
-            replace(
-                run,
-                requests_per_second=run.requests_per_second * factor,
-                latency_ms={name: ms / factor for name, ms in run.latency_ms.items()},
-                server=replace(run.server, cpu_seconds=run.server.cpu_seconds / factor),
-            )
-            for run in cell.runs
-        ]
-        called = {"system": name, "name": cell.name.replace(system, name)} if name else {}
-        cells.append(replace(cell, runs=runs, **called))
-        if name:
-            others.append(cell)
+    own = [cell for cell in measured.result.cells if cell.system == system and cell.runs]
+    others = [cell for cell in measured.result.cells if name or cell not in own]
+    cells = [
+        replace(
+            cell,
+            system=name or system,
+            name=cell.name.replace(system, name or system),
+            runs=[
+                replace(
+                    run,
+                    requests_per_second=run.requests_per_second * factor,
+                    latency_ms={name: ms / factor for name, ms in run.latency_ms.items()},
+                    server=replace(run.server, cpu_seconds=run.server.cpu_seconds / factor),
+                )
+                for run in cell.runs
+            ],
+        )
+        for cell in own
+    ]
     return Measured(replace(measured.result, cells=[*others, *cells]), measured.name)
 
 
@@ -84,7 +85,7 @@ def small(tmp_path: Path) -> Path:
         if path.name.removesuffix(".j2") not in {*pages.PARTS.values(), "inside.md"}:
             path.unlink()
     rate = 'local.named("postgres_direct/simple/hot/25t/20c").requests_per_second'
-    text = f'# Page\n\n{{{{ {rate} | whole }}}}\n\n{{{{ picture("clients") }}}}\n'
+    text = f"# Page\n\n{{{{ {rate} | whole }}}}\n\n{{{{ picture() }}}}\n"
     (templates / "README.md.j2").write_text(text)
     return templates
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bench.report.computed import fixed_rates, growth, steps
+from bench.report.computed import fixed_rates, growth, steps, sustained
 from bench.report.files import Sources
 from bench.report.measured import (
     SIMPLE,
@@ -23,10 +23,11 @@ ONE_THREAD = entry("python_published_one_thread", "http")
 
 
 def test_rates_are_held_or_missed_or_not_tried(made: Sources) -> None:
-    rates = fixed_rates(made.local)
-    assert rates.rates == (500, 1_000, 2_000, 4_000, 10_000, 20_000)
-    assert rates.held(SIMPLE) == [*rates.rates]
-    assert rates.held(ONE_THREAD) == [500, 1_000, 2_000]
+    asked = fixed_rates(made.local)
+    rates = [one.rate for one in asked]
+    assert rates == [500, 1_000, 2_000, 4_000, 10_000, 20_000]
+    assert sustained(made.local, SIMPLE, asked) == rates
+    assert sustained(made.local, ONE_THREAD, asked) == [500, 1_000, 2_000]
 
 
 def test_the_line_is_that_of_the_round_trips(made: Sources) -> None:
@@ -50,12 +51,8 @@ def test_a_ratio_is_of_the_same_repetition_of_the_same_run(made: Sources) -> Non
     def cell(name: str, rates: dict[str, float]) -> CellResult:
         run = made.local.named("postgres_direct/simple/hot/25t/20c").runs[0]
         runs = [
-            replace(
-                run,
-                requests_per_second=rate,
-                log=f"{turn.split()[0]}/raw/{name}-{turn.split()[1]}.txt",
-            )
-            for turn, rate in rates.items()
+            replace(run, requests_per_second=rate, log=f"{of}/raw/{name}-{turn}.txt")
+            for (of, turn), rate in ((one.split(), rate) for one, rate in rates.items())
         ]
         return replace(made.local.result.cells[0], runs=runs)
 
@@ -100,4 +97,4 @@ def test_a_rate_is_held_where_most_runs_held_it(made: Sources) -> None:
     runs = [missed, *cell.runs[1:4]]
     cells = [replace(one, runs=runs) if one is cell else one for one in made.local.result.cells]
     changed = Measured(replace(made.local.result, cells=cells), "changed")
-    assert 2_000 in fixed_rates(changed).held(TUNED)
+    assert 2_000 in sustained(changed, TUNED, fixed_rates(changed))

@@ -19,6 +19,7 @@ from bench.report.headline import DASH, digits, written
 from bench.report.measured import Measured, MissingFigure
 from bench.report.pages import BadTemplate, stale, write
 from bench.report.pages import made as files_of
+from bench.report.pictures import clients
 from tests.bench.report.conftest import LOCAL, SPLIT, scaled
 
 INDEX = pages.PAGES / "README.md"
@@ -81,10 +82,15 @@ def test_another_day_is_told_by_its_speed_and_its_round_trip(made: Sources) -> N
     assert (day["times"], day["us"]) == (pytest.approx(3), 2 * day["now"])
 
 
-def test_pictures_are_those_that_pages_show(files: dict[Path, str]) -> None:
+def test_pictures_are_those_that_pages_show(files: dict[Path, str], made: Sources) -> None:
+    """They have text that can be selected, the same bytes each time, and follow their figures."""
     pages_ = [text for path, text in files.items() if path.suffix == ".md"]
     shown = {name for text in pages_ for name in re.findall(r"!\[[^]]+\]\(([a-z-]+\.svg)\)", text)}
     assert shown == {path.name for path in files if path.suffix == ".svg"} == {"clients.svg"}
+    drawn = files[pages.PAGES / "clients.svg"]
+    texts = [text.strip() for text in re.findall(r"<text[^>]*>([^<]*)</text>", drawn)]
+    assert {"PostgreSQL, prepared", "best Python service, Redis"} <= {*texts}
+    assert clients(made.local) == drawn != clients(scaled(made.local, "postgres_direct", 3))
 
 
 # Words that only the harness uses.
@@ -104,14 +110,9 @@ def test_the_results_are_read_in_two_minutes() -> None:
 
 def test_the_newest_full_run_is_taken(directory: Path) -> None:
     document = json.loads((directory / LOCAL / "results.json").read_text())
-    for name, started, workload in (
-        ("later", "2026-01-03", "full"),
-        ("latest-quick", "2026-01-04", "quick"),
-    ):
-        changes = {
-            "started": f"{started}T00:00:00+00:00",
-            "workload": document["workload"] | {"name": workload},
-        }
+    for name, day, kind in (("later", 3, "full"), ("latest-quick", 4, "quick")):
+        workload = document["workload"] | {"name": kind}
+        changes = {"started": f"2026-01-0{day}T00:00:00+00:00", "workload": workload}
         (directory / name).mkdir()
         (directory / name / "results.json").write_text(json.dumps(document | changes))
     found = sources(directory)
@@ -120,30 +121,22 @@ def test_the_newest_full_run_is_taken(directory: Path) -> None:
     assert sources(directory, "latest-quick").local.name == "latest-quick"
 
 
-def test_a_full_run_of_a_few_cells_is_passed_over(directory: Path) -> None:
+def test_what_is_no_comparison_is_passed_over(directory: Path) -> None:
     document = json.loads((directory / LOCAL / "results.json").read_text())
-    (directory / "some").mkdir()
     some = document | {"started": "2026-01-05T00:00:00+00:00", "cells": document["cells"][:3]}
-    (directory / "some" / "results.json").write_text(json.dumps(some))
+    for name, result in (("of-a-few-cells", some), ("of-an-older-schema", {"schema": 1})):
+        (directory / name).mkdir()
+        (directory / name / "results.json").write_text(json.dumps(result))
     assert sources(directory).local.name == LOCAL
 
 
-def test_a_result_of_an_older_schema_is_passed_over(directory: Path) -> None:
-    (directory / "old").mkdir()
-    (directory / "old" / "results.json").write_text('{"schema": 1}')
-    assert sources(directory).local.name == LOCAL
-
-
-def test_a_damaged_result_is_an_error(directory: Path) -> None:
+def test_a_damaged_or_incomplete_result_is_an_error(directory: Path) -> None:
+    changed(directory, LOCAL, lambda cell: cell["system"] != "asgi")
+    with pytest.raises(MissingFigure, match="best Python service, Redis"):
+        sources(directory)
     path = directory / LOCAL / "results.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"cells": None}))
     with pytest.raises(results.BadResult, match=LOCAL):
-        sources(directory)
-
-
-def test_a_run_without_the_first_figures_is_an_error(directory: Path) -> None:
-    changed(directory, LOCAL, lambda cell: cell["system"] != "asgi")
-    with pytest.raises(MissingFigure, match="best Python service, Redis"):
         sources(directory)
 
 
@@ -183,17 +176,10 @@ def test_files_of_an_earlier_report_are_deleted(files: dict[Path, str], root: Pa
     assert "requests per second" not in (root / "README.md").read_text()
 
 
-def test_a_page_without_its_marks_is_an_error(made: Sources, root: Path, small: Path) -> None:
-    (root / "README.md").write_text("# Page\n")
-    with pytest.raises(BadTemplate, match="needs one line"):
-        files_of(made, root, small)
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("{{ nothing }}", "'nothing' is undefined"),
-        ('{{ picture("nothing") }}', "no picture is called nothing"),
         ("{{ local", "end of"),
         ("{% if split %}x", "end of"),
         ("{{ local.nothing }}", "nothing"),
@@ -205,6 +191,12 @@ def test_a_template_that_cannot_be_filled_is_an_error(
     (tmp_path / "page.md.j2").write_text(text)
     with pytest.raises(BadTemplate, match=message):
         files_of(made, tmp_path, tmp_path)
+
+
+def test_a_page_without_its_marks_is_an_error(made: Sources, root: Path, small: Path) -> None:
+    (root / "README.md").write_text("# Page\n")
+    with pytest.raises(BadTemplate, match="needs one line"):
+        files_of(made, root, small)
 
 
 def test_runs_of_one_commit_on_one_machine_are_pooled(directory: Path) -> None:
@@ -236,12 +228,9 @@ def test_a_new_system_appears(directory: Path, root: Path) -> None:
 
 
 def test_a_measurement_of_another_machine_is_not_this_ones(directory: Path) -> None:
-    for name, machine in (
-        ("2026-01-02", {}),
-        ("2026-01-03", {"machine": {"cores": "64"}}),
-        ("2026-01-04", {"topology": "split"}),
-    ):
-        path = directory / f"{name}-inside" / "inside.json"
+    machines = ({}, {"machine": {"cores": "64"}}, {"topology": "split"})
+    for day, machine in enumerate(machines, 2):
+        path = directory / f"2026-01-0{day}-inside" / "inside.json"
         path.parent.mkdir()
         path.write_text(json.dumps(machine))
     found = sources(directory)
