@@ -28,7 +28,6 @@ STATE = ROOT / ".bench"
 MODULE = "bench.agent"
 # The harness's files in another machine's repository.
 THERE = ".bench"
-NAMESPACES = Path("/run/netns")
 PATIENCE_SECONDS = 15
 END_SECONDS = 60
 
@@ -198,12 +197,6 @@ AGENT = (sys.executable, "-m", MODULE)
 def local(directory: Path = STATE) -> Host:
     """Returns this machine as a host."""
     return Host("local", "127.0.0.1", AGENT, directory)
-
-
-def namespace(entered: str, name: str, address: str, directory: Path) -> Host:
-    """Returns a network namespace of this machine, which shares its files and processes."""
-    enter = ("nsenter", f"--net={NAMESPACES / entered}", "--")
-    return Host(name, address, (*enter, *AGENT), directory)
 
 
 @dataclass(frozen=True)

@@ -143,10 +143,6 @@ def draw_key(inputs: RequestInputs) -> str:
     return "\n".join(lines)
 
 
-def _set(names: Sequence[str], values: Sequence[float]) -> str:
-    return "\n".join(f"\\set {name} {value:g}" for name, value in zip(names, values, strict=True))
-
-
 def _of_key(predictions: int, path: str, expression: Callable[[RequestInputs], str]) -> Request:
     """Returns a request over the flight of a drawn key."""
     return Request(
@@ -252,11 +248,6 @@ REQUESTS = {
     "fetch": _of_key(0, "/features", lambda _: "depdelayminutes"),
     # One prediction, for a flight drawn evenly from the key set.
     "random": _of_key(1, "/", lambda inputs: inputs.prediction()),
-    # The same for the first key only, as in 2022.
-    "hot": Request(
-        1, lambda inputs, values: one_row(inputs.prediction(), values), NAMES, ["real"] * len(NAMES),
-        lambda inputs: _set(NAMES, inputs.keys[0]), path="/", bodies=lambda inputs: [[*inputs.keys[0]]],
-    ),
     # Predictions for a hundred flights at once, one of ten sets.
     "batch": Request(
         PER_BATCH, _batch, NAMES, ["real[]"] * len(NAMES),
@@ -267,7 +258,10 @@ REQUESTS = {
     # One prediction from features in the request, without a lookup.
     "given": Request(
         1, lambda inputs, values: f"SELECT {inputs.prediction(', '.join(values))}", FEATURES,
-        ["real"] * len(FEATURES), lambda inputs: _set(FEATURES, inputs.features),
+        ["real"] * len(FEATURES),
+        lambda inputs: "\n".join(
+            f"\\set {name} {value:g}" for name, value in zip(FEATURES, inputs.features, strict=True)
+        ),
         path="/given", bodies=lambda inputs: [[*inputs.features]],
     ),
     # The best ten of the offers of a category for a trip.

@@ -19,13 +19,13 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from pathlib import Path
 from typing import Any
 
-from bench.hosts import NAMESPACES, ROOT, STATE, CommandFailed, Process, local, namespace
+from bench.hosts import AGENT, ROOT, STATE, CommandFailed, Host, Process, local
 from bench.topology import ROLES, BadTopology, Links, Topology, on_this_machine, read
 
 NAMED = ("local", "split")
 ADDRESSES = {role: f"10.83.0.{number}" for number, role in enumerate(ROLES, 1)}
 NETWORK = "10.83.0.0/24"
-PREFIX = "pgboost-bench-"
+NAMESPACES, PREFIX = Path("/run/netns"), "pgboost-bench-"
 LOCK = Path("/run/lock/pgboost-bench-split")
 BUILD, PROGRAM = ROOT / "bench" / "delay_line" / "build.sh", ROOT / ".build" / "delay_line"
 WIRE, UNDELAYED = "wire", "eth0"
@@ -144,10 +144,11 @@ def split(directory: Path = STATE) -> Iterator[Topology]:
         hosts("make", *(f"{host}={address}" for host, address in ADDRESSES.items()))
         links = Netem() if hosts("has-netem").strip() == "yes" else DelayLine()
         stack.callback(links.close)
-        made = {
-            role: namespace(PREFIX + role, role, address, directory)
-            for role, address in ADDRESSES.items()
-        }
+        made = {}
+        for role, address in ADDRESSES.items():
+            # They share this machine's files and processes.
+            enter = ("nsenter", f"--net={NAMESPACES / (PREFIX + role)}", "--")
+            made[role] = Host(role, address, (*enter, *AGENT), directory)
         topology = Topology("split", **made, links=links, network=NETWORK)
         stack.callback(topology.close)
         yield topology

@@ -11,7 +11,7 @@ import json
 import os
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -29,24 +29,9 @@ MODEL = "trained_in_sql"
 _HEADER, _TRAILER = 19, 2
 
 
-@dataclass(frozen=True)
-class Task:
-    """The table and the parameters of a training."""
-
-    conninfo: str
-    rounds: int
-    threads: int
-    table: str = "flights"
-    features: tuple[str, ...] = FEATURES
-    target: str = TARGET
-
-    @property
-    def query(self) -> str:
-        """The target and the features of the rows that have a target."""
-        columns = ", ".join((self.target, *self.features))
-        return f"SELECT {columns} FROM {self.table} WHERE {self.target} IS NOT NULL"
-
-
+# The target and the features of the rows that have a target.
+COLUMNS = (TARGET, *FEATURES)
+QUERY = f"SELECT {', '.join(COLUMNS)} FROM flights WHERE {TARGET} IS NOT NULL"
 # Rows become Python objects before they are a data frame, a kilobyte each.
 MAX_FRAME_ROWS = 10_000_000
 
@@ -68,65 +53,56 @@ def copied(connection: psycopg.Connection, query: str, columns: int) -> NDArray[
     return table["values"]["value"]
 
 
-def _in_sql(connection: psycopg.Connection, task: Task) -> Trained:
-    query = f"SELECT count({task.target}) FROM {task.table}"
-    rows = connection.execute(query).fetchone()[0]
-    parameters = json.dumps({"nthread": task.threads})
+def _in_sql(connection: psycopg.Connection, rounds: int, threads: int) -> Trained:
+    rows = connection.execute(f"SELECT count({TARGET}) FROM flights").fetchone()[0]
+    parameters = json.dumps({"nthread": threads})
     with Peak(connection.info.backend_pid) as peak:
         began = time.perf_counter()
         connection.execute(
-            "SELECT train_model(%s, %s, %s, %s, %s)",
-            (MODEL, task.table, task.target, parameters, task.rounds),
+            "SELECT train_model(%s, 'flights', %s, %s, %s)", (MODEL, TARGET, parameters, rounds)
         )
         seconds = time.perf_counter() - began
     connection.execute("SELECT drop_model(%s)", (MODEL,))
     return rows, seconds, peak.bytes
 
 
-def _arrays(connection: psycopg.Connection, task: Task) -> tuple[Any, Any]:
-    table = copied(connection, task.query, len(task.features) + 1)
+def _arrays(connection: psycopg.Connection) -> tuple[Any, Any]:
+    table = copied(connection, QUERY, len(COLUMNS))
     return table[:, 1:].astype(np.float32), table[:, 0].astype(np.float32)
 
 
-def _frame(connection: psycopg.Connection, task: Task) -> tuple[Any, Any]:
-    columns = [task.target, *task.features]
-    frame = pd.DataFrame(connection.execute(task.query).fetchall(), columns=columns)
-    return frame[columns[1:]], frame[task.target]
+def _frame(connection: psycopg.Connection) -> tuple[Any, Any]:
+    frame = pd.DataFrame(connection.execute(QUERY).fetchall(), columns=[*COLUMNS])
+    return frame[[*FEATURES]], frame[TARGET]
 
 
-def _in_python(
-    fetch: Callable[[psycopg.Connection, Task], tuple[Any, Any]],
-) -> Callable[..., Trained]:
-    def train(connection: psycopg.Connection, task: Task) -> Trained:
+def _in_python(fetch: Callable[[psycopg.Connection], tuple[Any, Any]]) -> Callable[..., Trained]:
+    def train(connection: psycopg.Connection, rounds: int, threads: int) -> Trained:
         # As in SQL: idle threads sleep.
         os.environ["OMP_WAIT_POLICY"] = "passive"
         xgboost = load("pinned")
         with Peak() as peak:
             began = time.perf_counter()
-            features, target = fetch(connection, task)
-            model = xgboost.XGBRegressor(n_estimators=task.rounds, n_jobs=task.threads)
-            model.fit(features, target)
+            features, target = fetch(connection)
+            xgboost.XGBRegressor(n_estimators=rounds, n_jobs=threads).fit(features, target)
             seconds = time.perf_counter() - began
         return len(features), seconds, peak.bytes
 
     return train
 
 
-WAYS: dict[str, Callable[[psycopg.Connection, Task], Trained]] = {
+WAYS: dict[str, Callable[..., Trained]] = {
     "postgresql: train_model": _in_sql,
     "python: COPY into numpy, XGBRegressor": _in_python(_arrays),
     "python: rows into pandas, XGBRegressor": _in_python(_frame),
 }
 
 
-def train(what: str, **asked: Any) -> dict[str, Any]:
+def train(what: str, conninfo: str, rounds: int, threads: int) -> dict[str, Any]:
     """Trains once in one of `WAYS`; returns the fields of a result's `Training`."""
-    task = Task(**asked)
-    with psycopg.connect(task.conninfo, autocommit=True) as connection:
-        rows, seconds, peak = WAYS[what](connection, task)
-    return asdict(
-        Training(what, rows, len(task.features), task.rounds, task.threads, seconds, peak)
-    )
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        rows, seconds, peak = WAYS[what](connection, rounds, threads)
+    return asdict(Training(what, rows, len(FEATURES), rounds, threads, seconds, peak))
 
 
 def ways(rows: int) -> list[str]:

@@ -9,7 +9,6 @@ measured.
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -35,85 +34,75 @@ REPETITIONS = 5
 BLOCK = 0.05
 
 Call = Callable[[], Any]
+# Makes the library's calls for rows, by name.
+Calls = Callable[[np.ndarray], dict[str, Call]]
+# A library's model, its calls for margins, and those for contributions.
+Fitted = tuple[Any, Calls, Calls]
 
 
-@dataclass(frozen=True)
-class Compared:
-    """Calls of one library's model by name, each with rows made beforehand."""
-
-    model: gbtrees.Model
-    margins: dict[str, Call]
-    one_row: dict[str, Call]
-    contributions: dict[str, Call]
-
-
-def _xgboost(X: np.ndarray, y: np.ndarray, params: dict[str, Any], rounds: int) -> Compared:
+def _xgboost(X: np.ndarray, y: np.ndarray, params: dict[str, Any], rounds: int) -> Fitted:
     params = {"nthread": 1, "objective": "binary:logistic", **params}
     booster = xgboost.train(params, xgboost.DMatrix(X, y, nthread=1), rounds)
-    rows, first, few = X[:ROWS], X[:1], X[:EXPLAINED]
-    explained = xgboost.DMatrix(few, nthread=1)
-    explainer = shap.TreeExplainer(booster)
 
-    def margins(X: np.ndarray) -> dict[str, Call]:
+    def margins(rows: np.ndarray) -> dict[str, Call]:
         # Of a matrix that it has predicted, XGBoost returns what it found before.
         return {
             "predict of a new DMatrix": lambda: booster.predict(
-                xgboost.DMatrix(X, nthread=1), output_margin=True
+                xgboost.DMatrix(rows, nthread=1), output_margin=True
             ),
-            "inplace_predict": lambda: booster.inplace_predict(X, predict_type="margin"),
+            "inplace_predict": lambda: booster.inplace_predict(rows, predict_type="margin"),
         }
 
-    return Compared(
-        gbtrees.Model(booster),
-        margins(rows),
-        margins(first),
-        {
-            "pred_contribs": lambda: booster.predict(explained, pred_contribs=True),
-            "shap": lambda: explainer.shap_values(few),
-        },
-    )
+    def contributions(rows: np.ndarray) -> dict[str, Call]:
+        matrix, explainer = xgboost.DMatrix(rows, nthread=1), shap.TreeExplainer(booster)
+        return {
+            "pred_contribs": lambda: booster.predict(matrix, pred_contribs=True),
+            "shap": lambda: explainer.shap_values(rows),
+        }
+
+    return booster, margins, contributions
 
 
-def _lightgbm(X: np.ndarray, y: np.ndarray, params: dict[str, Any], rounds: int) -> Compared:
+def _lightgbm(X: np.ndarray, y: np.ndarray, params: dict[str, Any], rounds: int) -> Fitted:
     params = {"num_threads": 1, "objective": "binary", "verbose": -1, **params}
     booster = lightgbm.train(params, lightgbm.Dataset(X, y), rounds)
-    options = {"raw_score": True, "num_threads": 1}
+
     # Doubles, which it reads faster.
-    rows = X[:ROWS].astype(np.float64)
-    few = rows[:EXPLAINED]
-    explainer = shap.TreeExplainer(booster)
-    return Compared(
-        gbtrees.Model(booster),
-        {"predict": lambda: booster.predict(rows, **options)},
-        {"predict": lambda: booster.predict(rows[:1], **options)},
-        {
-            "pred_contrib": lambda: booster.predict(few, pred_contrib=True, num_threads=1),
-            "shap": lambda: explainer.shap_values(few),
-        },
-    )
+    def margins(rows: np.ndarray) -> dict[str, Call]:
+        doubles, options = rows.astype(np.float64), {"raw_score": True, "num_threads": 1}
+        return {"predict": lambda: booster.predict(doubles, **options)}
+
+    def contributions(rows: np.ndarray) -> dict[str, Call]:
+        doubles, explainer = rows.astype(np.float64), shap.TreeExplainer(booster)
+        return {
+            "pred_contrib": lambda: booster.predict(doubles, pred_contrib=True, num_threads=1),
+            "shap": lambda: explainer.shap_values(doubles),
+        }
+
+    return booster, margins, contributions
 
 
-def _catboost(X: np.ndarray, y: np.ndarray, params: dict[str, Any], rounds: int) -> Compared:
+def _catboost(X: np.ndarray, y: np.ndarray, params: dict[str, Any], rounds: int) -> Fitted:
     model = catboost.CatBoost(
         {"loss_function": "Logloss", "thread_count": 1, "logging_level": "Silent", **params}
         | {"iterations": rounds, "allow_writing_files": False}
     )
     model.fit(X, y)
-    rows, one, few = (catboost.Pool(X[:count]) for count in (ROWS, 1, EXPLAINED))
-    options = {"prediction_type": "RawFormulaVal", "thread_count": 1}
-    return Compared(
-        gbtrees.Model(model),
-        {"predict of a Pool": lambda: model.predict(rows, **options)},
-        {"predict of a Pool": lambda: model.predict(one, **options)},
-        {
-            "ShapValues": lambda: model.get_feature_importance(
-                few, type="ShapValues", thread_count=1
-            )
-        },
+
+    def of_pool(name: str, call: Callable[..., Any], **options: str) -> Calls:
+        def calls(rows: np.ndarray) -> dict[str, Call]:
+            return {name: partial(call, catboost.Pool(rows), thread_count=1, **options)}
+
+        return calls
+
+    return (
+        model,
+        of_pool("predict of a Pool", model.predict, prediction_type="RawFormulaVal"),
+        of_pool("ShapValues", model.get_feature_importance, type="ShapValues"),
     )
 
 
-MODELS: dict[str, tuple[Callable[..., Compared], dict[str, Any], int]] = {
+MODELS: dict[str, tuple[Callable[..., Fitted], dict[str, Any], int]] = {
     "LightGBM, 100 trees of 31 leaves (default)": (_lightgbm, {}, 100),
     "LightGBM, 300 of 63": (_lightgbm, {"num_leaves": 63}, 300),
     "XGBoost, 100 of depth 6 (default)": (_xgboost, {}, 100),
@@ -153,21 +142,23 @@ def subjects() -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields what is measured of each model."""
     X, y = data()
     for name, (fit, params, rounds) in MODELS.items():
-        made = fit(X, y, params, rounds)
-        rows, few = X[:ROWS], X[:EXPLAINED]
-        found = made.model.margins(rows)
-        for call in made.margins.values():
+        fitted, margins, contributions = fit(X, y, params, rounds)
+        engine, rows = gbtrees.Model(fitted), X[:ROWS]
+        found = engine.margins(rows)
+        for call in margins(rows).values():
             if not np.array_equal(np.asarray(call(), found.dtype).ravel(), found):
                 raise SystemExit(f"error: the margins of {name} differ from the library's")
-        engine = made.model
-        calls: dict[str, tuple[Call, dict[str, Call]]] = {
-            "margins": (partial(engine.margins, rows), made.margins),
-            "one row": (partial(engine.margins, X[:1]), made.one_row),
-            "contributions": (partial(engine.contributions, few), made.contributions),
+        kinds = {
+            "margins": (rows, engine.margins, margins),
+            "one row": (X[:1], engine.margins, margins),
+            "contributions": (X[:EXPLAINED], engine.contributions, contributions),
         }
         yield (
             name,
-            {what: in_turns({"gbtrees": ours, **theirs}) for what, (ours, theirs) in calls.items()},
+            {
+                what: in_turns({"gbtrees": partial(ours, some), **theirs(some)})
+                for what, (some, ours, theirs) in kinds.items()
+            },
         )
 
 

@@ -15,8 +15,7 @@ import psycopg
 
 from bench.inside.connections import copies, first, preloaded
 from bench.inside.deploys import deploys
-from bench.inside.few_rows import few_rows
-from bench.inside.one_row import one_row
+from bench.inside.few_rows import few_rows, one_row
 from bench.inside.scans import scans, statements, workers
 from bench.inside.series import Load, Subjects
 from bench.inside.site import PREPARATION, ROWS, Site, prepared, running
@@ -53,11 +52,8 @@ def measure(given: Load) -> dict[str, Any]:
     teller = Teller(PREPARATION + len(names))
     with running() as cluster:
         site = prepared(cluster, teller)
-        found = {
-            "versions": site.versions(), "settings": site.settings(), "models": site.models(),
-            "workload": {name: getattr(given, name) for name in OPTIONS} | {"rows": ROWS},
-        }  # fmt: skip
-        subjects: Subjects = {}
+        workload = {name: getattr(given, name) for name in OPTIONS} | {"rows": ROWS}
+        found, subjects = site.facts() | {"workload": workload}, {}
         for name, (title, step) in STEPS.items():
             if name in names:
                 with teller.step(title):

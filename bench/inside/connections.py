@@ -7,8 +7,7 @@ sizes counts a shared page once, so the excess of predicting ones is the image a
 """
 
 from contextlib import ExitStack
-
-import psycopg
+from functools import partial
 
 from bench.inside.scans import forced, require_workers
 from bench.inside.series import Load, Subject, Subjects, subject
@@ -22,7 +21,7 @@ from bench.inside.site import (
     running,
     seconds,
     set_,
-)  # fmt: skip
+)
 from bench.interleaving import interleaved
 from bench.processes import private_bytes, pss_bytes
 from tools.workbench.queries import CONTROL
@@ -63,12 +62,6 @@ def first(site: Site, load: Load, name: str = "fresh") -> Subjects:
     return {name: found, f"{name} memory": subject("bytes", own), f"{name} workers": workers}
 
 
-def _parallel(connection: psycopg.Connection, query: str) -> Measure:
-    set_(connection, {forced(connection): "on"})
-    require_workers(connection, query, 1)
-    return lambda: seconds(connection, query)
-
-
 def first_in_workers(site: Site, runs: int) -> Subject:
     """Measures the seconds of a parallel query over a few rows: `control`, and each model."""
     with ExitStack() as stack:
@@ -76,12 +69,15 @@ def first_in_workers(site: Site, runs: int) -> Subject:
         maker.execute(f"DROP TABLE IF EXISTS {FEW}")
         maker.execute(f"CREATE TABLE {FEW} AS SELECT * FROM flights LIMIT {FEW_ROWS}")
         maker.execute(f"ANALYZE {FEW}")
-        measures = {
-            name: _parallel(
-                stack.enter_context(site.connect()), f"SELECT sum({expression}) FROM {FEW} f"
+        measures = {}
+        for name, expression in EXPRESSIONS.items():
+            connection, query = (
+                stack.enter_context(site.connect()),
+                f"SELECT sum({expression}) FROM {FEW} f",
             )
-            for name, expression in EXPRESSIONS.items()
-        }
+            set_(connection, {forced(connection): "on"})
+            require_workers(connection, query, 1)
+            measures[name] = partial(seconds, connection, query)
         found = interleaved(measures, runs)
         maker.execute(f"DROP TABLE {FEW}")
         return subject("s", found)

@@ -1,11 +1,14 @@
-"""Prepared statements of one to a thousand rows, with predict relative to the cheapest function.
+"""Statements of few rows by pgbench, with predict relative to the cheapest function of the same arguments.
 
-The rows are found by a range of an integer key, whose first value is drawn for each statement, by a generic
-plan. pgbench measures all interleaved, one client over a Unix socket; a run's first second is not counted.
+`few_rows` finds one to a thousand rows by a range of an integer key, whose first value is drawn for each
+statement, by a generic plan, with one client; `one_row` is the benchmark's query. All are interleaved, over a
+Unix socket. A run's first second, in which connections are made and load the library, is not counted. Runs
+are short and many, since a connection keeps its placement in memory and on cores for the whole run.
 """
 
+import itertools
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,9 +22,13 @@ from bench import generators
 from bench.generators import pgbench
 from bench.inside.series import (
     BATCHES,
+    CLIENTS,
     FEW,
     LEAFWISE,
     OBLIVIOUS,
+    OTHER_CLIENTS,
+    OTHER_FORMS,
+    PROTOCOLS,
     SHAPE_ROWS,
     SMALL,
     WIDER,
@@ -29,12 +36,13 @@ from bench.inside.series import (
     Subjects,
     subject,
 )
-from bench.inside.site import COLUMNS, Measure, Site, set_
+from bench.inside.site import COLUMNS, NAMES, ONE, Measure, Site, set_
 from bench.interleaving import interleaved
 from data.columns import FEATURES
 from tools.workbench.preparation import DATABASE
-from tools.workbench.queries import CONTROL, FORMS
+from tools.workbench.queries import CONTROL, FORMS, JSONB_CONTROL, ROW_CONTROL, predict
 
+FURTHER = (WIDER, LEAFWISE, OBLIVIOUS)
 KEYS = 200_000
 TRAINED = 20_000
 TABLE = f"""
@@ -63,19 +71,6 @@ def made(connection: psycopg.Connection) -> Iterator[None]:
 
     The cluster's files are kept, so that settings of its database would count for all later measurements.
     """
-    make(connection)
-    try:
-        connection.execute(f"ALTER DATABASE {DATABASE} SET plan_cache_mode = force_generic_plan")
-        yield
-    finally:
-        connection.execute(f"ALTER DATABASE {DATABASE} RESET ALL")
-        connection.execute("DROP TABLE few_flights")
-        for label in (WIDER, LEAFWISE, OBLIVIOUS):
-            connection.execute("SELECT drop_model(%s)", (f"few_{label}",))
-
-
-def make(connection: psycopg.Connection) -> None:
-    """Makes the table, and loads the further models."""
     set_(connection, {"client_min_messages": "warning"})
     connection.execute("DROP TABLE IF EXISTS few_flights")
     connection.execute(TABLE)
@@ -86,47 +81,79 @@ def make(connection: psycopg.Connection) -> None:
     target = np.nan_to_num(
         features[:, 0] * np.sin(features[:, 3]) + features[:, 2] * features[:, 5]
     )
+    load = "SELECT load_model(%s, %s, allow_change => true)"
     for label, file in models(features, target):
-        connection.execute(
-            "SELECT load_model(%s, %s, allow_change => true)", (f"few_{label}", file)
+        connection.execute(load, (f"few_{label}", file))
+    try:
+        connection.execute(f"ALTER DATABASE {DATABASE} SET plan_cache_mode = force_generic_plan")
+        yield
+    finally:
+        connection.execute(f"ALTER DATABASE {DATABASE} RESET ALL")
+        connection.execute("DROP TABLE few_flights")
+        for label in FURTHER:
+            connection.execute("SELECT drop_model(%s)", (f"few_{label}",))
+
+
+def scripted(
+    site: Site, folder: str, protocol: str, load: generators.Load
+) -> Callable[..., Measure]:
+    """Returns a maker of measures: the transactions per second of a script with a name."""
+
+    def make(name: str, text: str) -> Measure:
+        script = Path(folder, f"{name.replace('/', '-').replace(' ', '-')}.sql")
+        script.write_text(f"{text};\n")
+        return lambda: (
+            pgbench.run(site.cluster, DATABASE, script, protocol, load).requests_per_second
         )
 
-
-def expressions() -> dict[str, str]:
-    """Returns the measured expressions by label."""
-    columns = FORMS["columns"]
-    further = {
-        label: f"predict('few_{label}', {columns})" for label in (WIDER, LEAFWISE, OBLIVIOUS)
-    }
-    explained = {f"contribs {LEAFWISE}": f"predict_contribs('few_{LEAFWISE}', {columns})"}
-    return {SMALL: COLUMNS[SMALL], **further, **explained}
+    return make
 
 
 def few_rows(site: Site, load: Load) -> Subjects:
     """Measures microseconds of a statement: `ROWS/control`, `ROWS/MODEL/on`, `ROWS/MODEL/off`."""
+    columns, measures = FORMS["columns"], {}
+    further = {label: f"predict('few_{label}', {columns})" for label in FURTHER}
+    further[f"contribs {LEAFWISE}"] = f"predict_contribs('few_{LEAFWISE}', {columns})"
+    asked = generators.Load(1, load.seconds, seed=0, warm_up=1)
     with tempfile.TemporaryDirectory() as folder, site.connect() as connection, made(connection):
+        make = scripted(site, folder, "prepared", asked)
 
-        def run(name: str, expression: str, rows: int, batch: str = "on") -> Measure:
-            script = Path(folder, f"{name.replace('/', '-').replace(' ', '-')}.sql")
-            script.write_text(
-                f"\\set id random(1, {KEYS - rows})\n"
-                f"SELECT id, {expression} FROM few_flights f WHERE id BETWEEN :id AND :id + {rows - 1};\n"
+        def add(name: str, expression: str, rows: int, batch: str = "on") -> None:
+            where = f"id BETWEEN :id AND :id + {rows - 1}"
+            draw = f"\\set id random(1, {KEYS - rows})"
+            measure = make(
+                name, f"{draw}\nSELECT id, {expression} FROM few_flights f WHERE {where}"
             )
-            asked = generators.Load(1, load.seconds, seed=0, warm_up=1)
 
-            def measure() -> float:
+            def microseconds() -> float:
                 connection.execute(f"ALTER DATABASE {DATABASE} SET pgboost.enable_batch = {batch}")
-                done = pgbench.run(site.cluster, DATABASE, script, "prepared", asked)
-                return 1e6 / done.requests_per_second
+                return 1e6 / measure()
 
-            return measure
+            measures[name] = microseconds
 
-        measures: dict[str, Measure] = {}
         for rows in FEW:
-            measures[f"{rows}/control"] = run(f"{rows}/control", CONTROL, rows)
-            for label, expression in expressions().items():
-                if label == SMALL or rows == SHAPE_ROWS:
-                    for batch in BATCHES:
-                        name = f"{rows}/{label}/{batch}"
-                        measures[name] = run(name, expression, rows, batch)
+            add(f"{rows}/control", CONTROL, rows)
+            shown = {SMALL: COLUMNS[SMALL]} | (further if rows == SHAPE_ROWS else {})
+            for (label, expression), batch in itertools.product(shown.items(), BATCHES):
+                add(f"{rows}/{label}/{batch}", expression, rows, batch)
         return {"few rows": subject("us", interleaved(measures, load.repetitions))}
+
+
+SCRIPTS = {"predict": COLUMNS[SMALL], "control": CONTROL}
+OTHER_SCRIPTS = {form: predict(form, NAMES[SMALL]) for form in OTHER_FORMS} | {
+    "row control": ROW_CONTROL,
+    "jsonb control": JSONB_CONTROL,
+}
+
+
+def one_row(site: Site, load: Load) -> Subjects:
+    """Measures transactions/s: `PROTOCOL/CLIENTS/predict`, `.../control`, `.../row`, `.../row control`."""
+    wanted = [*((clients, SCRIPTS) for clients in CLIENTS), (OTHER_CLIENTS, OTHER_SCRIPTS)]
+    with tempfile.TemporaryDirectory() as folder:
+        measures = {}
+        for protocol, (clients, scripts) in itertools.product(PROTOCOLS, wanted):
+            asked = generators.Load(clients, load.seconds, seed=0, warm_up=1)
+            make = scripted(site, folder, protocol, asked)
+            for name, expression in scripts.items():
+                measures[f"{protocol}/{clients}/{name}"] = make(name, f"SELECT {expression} {ONE}")
+        return {"one row": subject("transactions/s", interleaved(measures, load.rounds))}

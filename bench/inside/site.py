@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -61,38 +62,30 @@ class Site:
         """Opens a connection in autocommit mode."""
         return self.cluster.connect(DATABASE)
 
-    def settings(self) -> dict[str, str]:
-        """Returns the settings that differ from PostgreSQL's defaults, and those in SHOWN."""
-        query = """
+    def facts(self) -> dict[str, Any]:
+        """Returns the versions, settings (in SHOWN, or not PostgreSQL's defaults) and models."""
+        settings = """
             SELECT name, current_setting(name) FROM pg_settings
             WHERE name = ANY(%s) OR (source = 'command line'
                 AND category !~ 'Connections|Locale|Reporting|Preset|File')
             ORDER BY name
         """
-        with self.connect() as connection:
-            return dict(connection.execute(query, ([*SHOWN],)).fetchall())
-
-    def versions(self) -> dict[str, str]:
-        """Returns the versions of PostgreSQL, pgboost, and the reference XGBoost."""
-        query = """
-            SELECT current_setting('server_version'), extversion FROM pg_extension
-            WHERE extname = 'pgboost'
-        """
         release = [sys.executable, "-m", "python_baseline.releases", "pinned"]
         pinned = subprocess.run(release, capture_output=True, text=True, check=True).stdout.strip()
         with self.connect() as connection:
-            found = (*connection.execute(query).fetchone(), pinned)
-            return dict(zip(("postgresql", "pgboost", "xgboost"), found, strict=True))
-
-    def models(self) -> dict[str, dict[str, int]]:
-        """Returns the facts of the models, by label."""
-        return {
+            extension = "SELECT extversion FROM pg_extension WHERE extname = 'pgboost'"
+            (version,) = connection.execute(extension).fetchone()
+            (server,) = connection.execute("SHOW server_version").fetchone()
+            known = dict(connection.execute(settings, ([*SHOWN],)).fetchall())
+        models = {
             label: {
                 "trees": RECIPES[label].rounds, "depth": RECIPES[label].depth,
                 "file_bytes": path.stat().st_size, "image_bytes": self._image(label),
             }
             for label, path in self.files.items()
         }  # fmt: skip
+        versions = {"postgresql": server, "pgboost": version, "xgboost": pinned}
+        return {"versions": versions, "settings": known, "models": models}
 
     def _image(self, label: str) -> int:
         """Returns the size of a model's image, as mapped by a backend that used no other model."""

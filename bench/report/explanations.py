@@ -3,7 +3,6 @@
 The input is explanations.jsonl and machine.json of `extension/gbtrees/benches/grid/explanations.py`.
 """
 
-import statistics
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,6 @@ FILE = "explanations.jsonl"
 # The kernels with VBMI and without, which use the same instructions for explanations.
 AVX512 = grid.KERNELS[:2]
 CONTRIBUTIONS, INTERACTIONS = "contributions", "interactions"
-
-
-def is_shap(side: str) -> bool:
-    """Whether a side is shap."""
-    return side.startswith("shap ")
 
 
 def table(run: Path) -> list[list[Any]]:
@@ -41,8 +35,10 @@ def given(run: Path) -> dict[str, Any]:
     """Returns the template's variables from a run's directory."""
     lines = grid.lines(run / FILE)
     cells = grid.cells(lines)
-    found = grid.ratios(cells, lambda side: not is_shap(side))
-    shap = grid.ratios(cells, is_shap)
+    found, shap = (
+        grid.ratios(cells, lambda side, wanted=wanted: side.startswith("shap ") == wanted)
+        for wanted in (False, True)
+    )
     kernels = list(dict.fromkeys(kernel for _, kernel in (*found, *shap)))
     if {*AVX512} <= {*kernels}:
         kernels.remove(AVX512[1])
@@ -56,10 +52,7 @@ def given(run: Path) -> dict[str, Any]:
         "lines": [[model, *(one.text([model]) for one in columns)] for model in models],
         "least": min(one.times for one in found.values()), "faster": grid.won(found),
         "medians": {
-            (rows, short(kernel)): statistics.median(
-                one.times for (call, ours), one in found.items()
-                if (call.what, call.rows, ours) == (CONTRIBUTIONS, rows, kernel)
-            )
+            (rows, short(kernel)): grid.median(found, CONTRIBUTIONS, rows, kernel)
             for kernel in kernels
             for rows in dict.fromkeys(contributions)
         },

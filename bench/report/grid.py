@@ -96,6 +96,14 @@ def won(found: Ratios) -> dict[str, tuple[int, int]]:
     return {kernel: (sum(each), len(each)) for kernel, each in faster.items()}
 
 
+def median(found: Ratios, what: str, rows: int, kernel: str) -> float:
+    """Returns the median ratio over the models."""
+    wanted = (what, rows, kernel)
+    return statistics.median(
+        one.times for (call, side), one in found.items() if (call.what, call.rows, side) == wanted
+    )
+
+
 def summary(values: Sequence[float], way: str) -> str:
     """Formats up to three figures each, and more as the median and the range."""
     write = WAYS[way]

@@ -26,8 +26,7 @@ SLOWER, TIE, FASTER = "slower", "tie", "faster"
 EXTENDED = entry("postgres_direct", "extended")
 POOLED_PREPARED = entry("postgres_pgbouncer", "prepared")
 DASH = "\N{EN DASH}"
-RIVALS = ("FastAPI", "best Python, Redis", "best Python, memory", "Rust, Redis", "Rust, memory")
-# Those of the sentence.
+# The rivals of the sentence.
 SPOKEN = {
     "FastAPI": "a FastAPI service",
     "best Python, Redis": "the best Python service",

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from bench.report.figures import WAYS, ranged
-from bench.report.files import note
 from bench.results import Spread, ratio
 
 FILE = "queries.json"
@@ -64,7 +63,7 @@ def _line(name: str, series: dict[str, list[float]], is_batch: bool) -> list[str
 def given(run: Path) -> dict[str, Any]:
     """Returns the template's variables from a run's directory."""
     found = json.loads((run / FILE).read_text())
-    shapes, series = found["shapes"], _series(found)
+    shapes, series, note = found["shapes"], _series(found), run / "README.md"
     batched = [name for name, one in shapes.items() if one["batch"]]
 
     def over(model: str, other: str) -> Spread:
@@ -81,7 +80,8 @@ def given(run: Path) -> dict[str, Any]:
     return {
         "run": found, "machine": found["machine"], "leafwise": leafwise,
         "shapes": shapes, "in_batches": len(batched),
-        "over": over, "SMALL": SMALL, "LARGE": LARGE, "CONTROL": CONTROL, "note": note(run),
+        "over": over, "SMALL": SMALL, "LARGE": LARGE, "CONTROL": CONTROL,
+        "note": note.read_text().strip() if note.exists() else "",
         "lines": [_line(name, series[name], shapes[name]["batch"]) for name in SHOWN if name in shapes],
         "reasons": {name: one["reason"] for name, one in shapes.items() if not one["batch"]},
     }  # fmt: skip

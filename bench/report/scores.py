@@ -7,6 +7,7 @@ The input is one run of extension/gbtrees/benches/grid/run.sh: machine.json, sco
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -102,11 +103,9 @@ def given(run: Path) -> dict[str, Any]:
     found = grid.ratios(grid.cells(lines))
     facts = [line for line in lines if "side" not in line]
     names = list(dict.fromkeys(call.model for call, _ in found))
-    # The kernels that every model was measured with.
-    measured = {
-        kernel: {call.model for call, side in found if side == kernel} for kernel in KERNELS
-    }
-    kernels = [kernel for kernel, models in measured.items() if models == {*names}]
+    measured = {(call.model, side) for call, side in found}
+    # Those that every model was measured with.
+    kernels = [one for one in KERNELS if {*product(names, [one])} <= measured]
     columns = _columns(found, kernels)
     groups = [(line, members) for line in LINES if (members := line.models(names))]
     one_row = [
@@ -121,12 +120,7 @@ def given(run: Path) -> dict[str, Any]:
             for line, members in groups
         ],
         "one_row": statistics.median(one_row) if one_row else None,
-        "batches": {
-            kernel: statistics.median(
-                one.times for (call, side), one in found.items() if (call.rows, side) == (BATCH, kernel)
-            )
-            for kernel in kernels
-        },
+        "batches": {kernel: grid.median(found, SCORES, BATCH, kernel) for kernel in kernels},
         "libraries": sorted({one.peer.split(",")[0] for one in found.values()}),
         "lost": _lost(found), "faster": grid.won(found),
         "compiled": grid.ratios(grid.cells(grid.lines(run / "compiled.jsonl"))),

@@ -18,7 +18,7 @@ from tests.bench.made_up import description
 RATES = (100, 200, 300, 400)
 WORKLOAD = replace(
     WORKLOADS["quick"],
-    cells={"all": Set(("hot",), (5,), (3,), rates=(None, *RATES))},
+    cells={"all": Set(("random",), (5,), (3,), rates=(None, *RATES))},
     repetitions=3,
 )
 
@@ -58,7 +58,9 @@ def measure(system: Limited, directory: Path) -> dict[int | None, CellResult]:
     return {cell.rate: cell for cell in measuring.found()}
 
 
-def test_a_rate_that_is_missed_is_measured_once_and_faster_ones_never(tmp_path: Path) -> None:
+def test_a_rate_that_is_missed_is_measured_once_and_faster_ones_never(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     system = Limited(most=250)
     found = measure(system, tmp_path)
     assert {rate: len(cell.runs) for rate, cell in found.items()} == {
@@ -71,6 +73,10 @@ def test_a_rate_that_is_missed_is_measured_once_and_faster_ones_never(tmp_path: 
         "one/http cannot keep up with 300 requests per second (it answered 250), so no faster ones were sent"
     )
     assert {load.rate for load in system.asked} == {None, 100, 200, 300}
+    lines = capsys.readouterr().out.splitlines()
+    # Thirteen runs were planned, ten were made.
+    assert len([line for line in lines if " left] one/http/" in line]) == 10
+    assert lines[-1].startswith("[under a minute left]")
 
 
 def test_a_rate_at_which_requests_fail_is_not_measured(tmp_path: Path) -> None:
@@ -90,16 +96,6 @@ def test_a_rate_that_is_missed_later_is_measured_to_the_end(tmp_path: Path) -> N
     found = measure(Limited(most=250, from_then=1), tmp_path)
     assert [run.open_loop.kept_up for run in found[400].runs] == [True, False, False]
     assert all(cell.skipped is None for cell in found.values())
-
-
-def test_skipped_cells_are_not_in_the_remaining_time(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    measure(Limited(most=250), tmp_path)
-    lines = capsys.readouterr().out.splitlines()
-    # Thirteen runs were planned, ten were made.
-    assert len([line for line in lines if " left] one/http/" in line]) == 10
-    assert lines[-1].startswith("[under a minute left]")
 
 
 def test_a_variant_is_warmed_up_once_and_a_rate_settles_each_time(tmp_path: Path) -> None:
@@ -122,14 +118,14 @@ class Starved(Limited):
 
 
 def test_a_run_without_all_cores_is_repeated_once_and_both_are_kept(tmp_path: Path) -> None:
-    workload = replace(WORKLOAD, cells={"all": Set(("hot",), (5,), (3,))}, repetitions=2)
+    workload = replace(WORKLOAD, cells={"all": Set(("random",), (5,), (3,))}, repetitions=2)
     measuring = of(tmp_path, workload, one=Starved(most=1000))
     measuring.measure(3, ["one"])
     (found,) = measuring.found()
     assert [run.server.cpu_seconds for run in found.runs] == [1.8, 1.0, 1.8]
     logs = [run.log for run in found.runs]
-    assert logs == [f"raw/one-http-hot-3t-5c-{turn}.txt" for turn in (1, 2)] + [
-        "raw/one-http-hot-3t-5c-again-2.txt"
+    assert logs == [f"raw/one-http-random-3t-5c-{turn}.txt" for turn in (1, 2)] + [
+        "raw/one-http-random-3t-5c-again-2.txt"
     ]
     assert all((tmp_path / log).exists() for log in logs)
 
@@ -141,13 +137,13 @@ def test_a_cell_in_which_requests_fail_ends_no_other(tmp_path: Path) -> None:
                 raise InvalidRun("requests failed: {'status': 3}")
             return super().run(cell, load)
 
-    workload = replace(WORKLOAD, cells={"all": Set(("hot",), (5,), (3,))})
+    workload = replace(WORKLOAD, cells={"all": Set(("random",), (5,), (3,))})
     measuring = of(tmp_path, workload, one=Refusing(most=1000), two=Limited(most=1000))
     measuring.measure(3, ["one", "two"])
     refused, other = measuring.found()
     assert (refused.skipped, refused.runs) == ("the run failed: requests failed: {'status': 3}", [])
     assert (other.skipped, len(other.runs)) == (None, WORKLOAD.repetitions)
-    assert measuring.failed == "one/http/hot/3t/5c: requests failed: {'status': 3}"
+    assert measuring.failed == "one/http/random/3t/5c: requests failed: {'status': 3}"
 
 
 def test_a_failure_is_recorded_and_earlier_runs_are_kept(tmp_path: Path) -> None:

@@ -23,12 +23,8 @@ def run() -> Iterator[Run]:
     started: list[subprocess.Popen[str]] = []
 
     def start(program: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-c", program],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        process = subprocess.Popen([sys.executable, "-c", program], text=True, **pipes)
         started.append(process)
         assert process.stdout.readline() == "ready\n"
         return process
@@ -65,30 +61,24 @@ def test_a_tree_is_the_process_and_all_that_descend_from_it(run: Run) -> None:
     assert len(found) == 3
     # Each process is counted once, even if one root descends from another.
     assert sorted(processes.tree([alone.pid, *found])) == sorted([alone.pid, *found])
+    alone.communicate("\n")
+    assert processes.tree([alone.pid]) == []
+    assert processes.cpu_seconds([alone.pid]) == processes.pss_bytes([alone.pid]) == 0
 
 
-def test_a_process_that_is_not_there_uses_nothing(run: Run) -> None:
-    process = run(WAIT)
-    process.communicate("\n")
-    assert processes.tree([process.pid]) == []
-    assert processes.cpu_seconds([process.pid]) == 0
-    assert processes.pss_bytes([process.pid]) == 0
-
-
-BURN_IN_A_CHILD = f"""
+BURN_IN_A_CHILD = """
 import os, time
 if os.fork() == 0:
     began = time.process_time()
-    while time.process_time() - began < 0.4:
+    while time.process_time() - began < {}:
         pass
     os._exit(0)
 os.wait()
-{WAIT}
 """
 
 
 def test_the_time_of_an_ended_child_is_counted(run: Run) -> None:
-    burned = processes.cpu_seconds([run(BURN_IN_A_CHILD).pid])
+    burned = processes.cpu_seconds([run(BURN_IN_A_CHILD.format(0.4) + WAIT).pid])
     idle = processes.cpu_seconds([run(WAIT).pid])
     assert 0.35 <= burned - idle <= 1.0
 
@@ -123,15 +113,10 @@ def test_shared_memory_is_counted_once(run: Run) -> None:
 
 
 BURN_IN_MANY_CHILDREN = f"""
-import os, sys, threading, time
+import threading
 def burn():
     while True:
-        if os.fork() == 0:
-            began = time.process_time()
-            while time.process_time() - began < 0.03:
-                pass
-            os._exit(0)
-        os.wait()
+        exec({BURN_IN_A_CHILD.format(0.03)!r})
 threading.Thread(target=burn, daemon=True).start()
 {WAIT}
 """

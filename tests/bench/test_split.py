@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import permutations
 from pathlib import Path
 
@@ -19,7 +19,7 @@ import pytest
 from bench import processes
 from bench.hosts import Host, Service
 from bench.split import PREFIX, PROGRAM, DelayLine, split
-from bench.topology import BadTopology, Topology
+from bench.topology import ROLES, BadTopology, Topology
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,10 +36,22 @@ def _lacking() -> str | None:
 pytestmark = pytest.mark.skipif(bool(_lacking()), reason=str(_lacking()))
 
 
+def said(*words: str) -> str:
+    """Runs a program and returns its output."""
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+
 def existing() -> list[str]:
     """Returns the namespaces of runs."""
-    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True)
-    return [line.split()[0] for line in listed.stdout.splitlines() if line.startswith(PREFIX)]
+    listed = said("ip", "netns", "list").splitlines()
+    return [line.split()[0] for line in listed if line.startswith(PREFIX)]
+
+
+def until(done: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 30
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +69,7 @@ def _listening(host: Host, program: str) -> tuple[Service, int]:
     command = [host.python, "-c", f"{listen}\n{accept}\n{program}"]
     service = host.start(command, host.directory / "listens.log")
     # It accepts one connection, so it is not probed.
-    deadline = time.monotonic() + 20
-    while f":{port} " not in host.run(["ss", "-ltn"]) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    until(lambda: f":{port} " in host.run(["ss", "-ltn"]))
     return service, port
 
 
@@ -96,11 +106,8 @@ def test_the_measured_round_trip_is_of_the_delay(
 ) -> None:
     monkeypatch.setattr("bench.topology.SAMPLES", 200)
     trips = topology.round_trips([None, 1.0])
-    assert {(trip.source, trip.target) for trip in trips} == {
-        ("client", "store"),
-        ("client", "server"),
-        ("store", "server"),
-    }
+    pairs = {("client", "store"), ("client", "server"), ("store", "server")}
+    assert {(trip.source, trip.target) for trip in trips} == pairs
     assert all(trip.p50_us >= 2_000 for trip in trips if trip.delay_ms == 1.0)
     assert [trip.delay_ms for trip in trips] == [None] * 3 + [1.0] * 3
 
@@ -151,19 +158,20 @@ def test_the_means_of_the_delay_is_in_the_result(
         assert processes.tree([process.pid])
 
 
-def test_a_packet_to_nobody_is_dropped(topology: Topology) -> None:
+def require_delay_line(topology: Topology) -> None:
     if not isinstance(topology.links, DelayLine):
         pytest.skip("this kernel delays by netem")
+
+
+def test_a_packet_to_nobody_is_dropped(topology: Topology) -> None:
+    require_delay_line(topology)
     topology.links.set_delay(0.0)
     topology.links.report()
     client = PREFIX + "client"
     subprocess.run(["ip", "-n", client, "route", "add", "10.83.0.99/32", "dev", "wire"], check=True)
     program = "import socket; socket.socket(2, 2).sendto(b'x', ('10.83.0.99', 9))"
     topology.client.run([sys.executable, "-c", program])
-    deadline = time.monotonic() + 20
-    while not (dropped := topology.links.report()["dropped"]) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert dropped == 1
+    until(lambda: topology.links.report()["dropped"] == 1)
 
 
 def test_another_run_is_refused_meanwhile(topology: Topology, tmp_path: Path) -> None:
@@ -184,8 +192,31 @@ def test_another_run_is_refused_meanwhile(topology: Topology, tmp_path: Path) ->
 def test_the_delay_line_reports_errors(
     topology: Topology, arguments: tuple[str, ...], message: str
 ) -> None:
-    if not isinstance(topology.links, DelayLine):
-        pytest.skip("this kernel delays by netem")
+    require_delay_line(topology)
     done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith(f"delay_line: {message}")
+
+
+def provision(role: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs a script of bench/provision in a namespace, from which no package registry can be reached."""
+    command = ["unshare", "--net", str(ROOT / "bench" / "provision" / f"{role}.sh")]
+    return subprocess.run(
+        command, env=os.environ | environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_each_host_is_made_ready_by_the_script_of_its_role(role: str) -> None:
+    done = provision(role)
+    assert done.returncode == 0, done.stderr
+    assert f"==> this host is ready to be the {role}" in done.stdout.splitlines()
+
+
+def test_missing_requirements_are_reported(tmp_path: Path) -> None:
+    done = provision("server", PG_CONFIG=str(tmp_path / "pg_config"))
+    assert done.returncode != 0
+    output = done.stdout + done.stderr
+    assert [
+        word for word in ("missing", "postgresql-15", str(tmp_path)) if word not in output
+    ] == []

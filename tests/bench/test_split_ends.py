@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,25 +15,11 @@ import pytest
 
 from bench import processes
 from bench.split import split
-from tests.bench.test_split import existing
+from tests.bench.test_split import ROOT, existing, said, until
 from tests.bench.test_split import pytestmark as needs_namespaces
 
-ROOT = Path(__file__).resolve().parents[2]
-
+# Not in that module, whose namespaces exist until its end.
 pytestmark = needs_namespaces
-
-
-def said(*words: str) -> str:
-    """Runs a program and returns its output."""
-    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
-
-
-def _until(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not done() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert done()
-
 
 SERVERS = ("postgres", "redis-server", "gunicorn")
 HOLD = """
@@ -57,7 +43,7 @@ def test_remains_of_a_killed_run_are_removed_by_the_next(tmp_path: Path) -> None
         server, *carriers = map(int, run.stdout.readline().split())
         run.kill()
     # The delay line and the servers end with the run, the namespaces do not.
-    _until(lambda: not processes.tree([server, *carriers]))
+    until(lambda: not processes.tree([server, *carriers]))
     assert existing()
     with split(tmp_path) as topology:
         assert topology.server.run(["echo", "there"]) == "there\n"
@@ -126,7 +112,7 @@ def test_a_run_that_is_ended_takes_everything_along(
         _, errors = run.communicate(timeout=300)
     assert run.returncode == 1
     assert errors.strip().splitlines()[-1].startswith("interrupted: no results")
-    _until(lambda: not processes.tree(started))
+    until(lambda: not processes.tree(started))
     assert existing() == []
     assert _links() == before
     assert [*tmp_path.rglob("results.json")] == []

@@ -12,7 +12,6 @@ The model is trained here, outside the database; PostgreSQL loads and the servic
 
 import os
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
@@ -30,33 +29,24 @@ MODELS = Path("/models")
 RECORD = "loaded"
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """The settings from the environment."""
-
-    redis_url: str
-    request: Request
-    trees: int
-
-    @classmethod
-    def read(cls) -> "Wanted":
-        """Reads the settings; an error names one that is missing or not a number."""
-        try:
-            rows, trees = int(os.environ["FLIGHTS"]), int(os.environ["TREES"])
-            url = os.environ["BASELINE_REDIS_URL"]
-        except KeyError as error:
-            raise SystemExit(f"error: {error.args[0]} is not set") from None
-        except ValueError as error:
-            raise SystemExit(f"error: FLIGHTS and TREES are whole numbers: {error}") from None
-        if rows < 1 or trees < 1:
-            raise SystemExit("error: FLIGHTS and TREES must be at least 1")
-        return cls(url, Request(rows), trees)
+def settings() -> tuple[str, Request, int]:
+    """Reads the URL of Redis, the flights and the number of trees; an error names what is wrong."""
+    try:
+        rows, trees = int(os.environ["FLIGHTS"]), int(os.environ["TREES"])
+        url = os.environ["BASELINE_REDIS_URL"]
+    except KeyError as error:
+        raise SystemExit(f"error: {error.args[0]} is not set") from None
+    except ValueError as error:
+        raise SystemExit(f"error: FLIGHTS and TREES are whole numbers: {error}") from None
+    if rows < 1 or trees < 1:
+        raise SystemExit("error: FLIGHTS and TREES must be at least 1")
+    return url, Request(rows), trees
 
 
-def published(teller: Teller, wanted: Wanted) -> Trained:
+def published(teller: Teller, request: Request, trees: int) -> Trained:
     """Trains the model, and copies its file to the name that the service opens."""
-    recipe = Recipe(wanted.request.rows, wanted.trees, seed=wanted.request.seed)
-    model = train(teller, recipe, f"{MODEL}_{wanted.request.rows}_{wanted.trees}", MODELS)
+    recipe = Recipe(request.rows, trees, seed=request.seed)
+    model = train(teller, recipe, f"{MODEL}_{request.rows}_{trees}", MODELS)
     path = MODELS / f"{MODEL}.ubj"
     part = path.with_suffix(".part")
     shutil.copyfile(model.path, part)
@@ -64,16 +54,15 @@ def published(teller: Teller, wanted: Wanted) -> Trained:
     return model
 
 
-def fill_redis(teller: Teller, wanted: Wanted) -> None:
+def fill_redis(teller: Teller, url: str, request: Request) -> None:
     """Loads the flights into Redis, unless it has these already."""
-    request = wanted.request
     record = f"{request.rows} flights of seed {request.seed}"
     title = f"load {request.rows:,} flights into Redis"
-    with teller.step(title), redis.Redis.from_url(wanted.redis_url) as client:
+    with teller.step(title), redis.Redis.from_url(url) as client:
         if client.get(RECORD) == record.encode():
             say("already done")
             return
-        load(wanted.redis_url, request)
+        load(url, request)
         # Written last, so that it implies all flights.
         client.set(RECORD, record)
         # Otherwise Redis would save a minute later, perhaps during a measurement.
@@ -83,12 +72,12 @@ def fill_redis(teller: Teller, wanted: Wanted) -> None:
 
 def main() -> None:
     """Runs all steps."""
-    wanted = Wanted.read()
+    url, request, trees = settings()
     teller = Teller(4)
     with psycopg.connect(autocommit=True) as connection:
-        load_flights(teller, connection, wanted.request)
-        load_model(teller, connection, published(teller, wanted))
-    fill_redis(teller, wanted)
+        load_flights(teller, connection, request)
+        load_model(teller, connection, published(teller, request, trees))
+    fill_redis(teller, url, request)
 
 
 if __name__ == "__main__":

@@ -66,12 +66,11 @@ class Client:
             method=method,
         )
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
-                return Answer(
-                    answer.status, answer.headers.get_content_type(), answer.read().decode()
-                )
+            answer = urllib.request.urlopen(request, timeout=30)
         except urllib.error.HTTPError as error:
-            return Answer(error.code, error.headers.get_content_type(), error.read().decode())
+            answer = error
+        with answer:
+            return Answer(answer.status, answer.headers.get_content_type(), answer.read().decode())
 
 
 @pytest.fixture(scope="session")

@@ -54,29 +54,25 @@ def test_the_first_of_several_flights_is_predicted_for(client: Client, model: Pa
     assert told_apart > 0
 
 
-UNKNOWN = [1, 2019, 8, 31]
-
-
-def test_a_large_body_is_refused(client: Client) -> None:
-    answer = client.ask("/", b"[" + b"1," * (1 << 20) + b"1]")
-    assert answer.status == 413
+@pytest.mark.parametrize(
+    ("path", "body", "method", "status"),
+    [
+        ("/", b"[" + b"1," * (1 << 20) + b"1]", "POST", 413),
+        ("/predict", HOT, "POST", 404),
+        ("/", None, "GET", 405),
+        ("/features", [1, 2019, 8, 31], "POST", 404),
+    ],
+)
+def test_an_invalid_request_is_refused(
+    client: Client, path: str, body: object, method: str, status: int
+) -> None:
+    answer = client.ask(path, body, method)
+    assert answer.status == status
     assert answer.error
 
 
-def test_another_path_or_method_is_refused(client: Client) -> None:
-    assert client.ask("/predict", HOT).status == 404
-    assert client.ask("/", None, "GET").status == 405
-    for answer in (client.ask("/predict", HOT), client.ask("/", None, "GET")):
-        assert answer.error
-
-
-def test_features_are_read_without_a_prediction(client: Client) -> None:
-    year = HOT[NAMES.index("year")]
+def test_features_and_ping_are_answered_without_a_prediction(client: Client) -> None:
     assert FEATURES[0] == "year"
-    assert client.ask("/features", HOT).json == year
-    assert client.ask("/features", UNKNOWN).status == 404
-
-
-def test_ping_answers_without_a_prediction(client: Client) -> None:
+    assert client.ask("/features", HOT).json == HOT[NAMES.index("year")]
     answer = client.ask("/ping", None, "GET")
     assert (answer.status, answer.json) == (200, "pong")

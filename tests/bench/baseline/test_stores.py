@@ -11,33 +11,19 @@ from bench.feature_cache import start_redis
 from bench.hosts import Address, Host, Service
 from data.flights import Request
 from python_baseline.load import load
-from tests.bench.baseline.conftest import ROWS, Client, StartService
+from tests.bench.baseline.conftest import ROWS, StartService
 from tests.bench.baseline.test_service import HOT, first_of_each_key
 
 
-@pytest.fixture(scope="module")
-def reference(start_service: StartService) -> list[float]:
-    """The published service's answers."""
+def test_the_tuned_service_answers_as_the_published_one(start_service: StartService) -> None:
     keys, _ = first_of_each_key(100)
-    answers = start_service("published_one_thread").ask("/batch", keys).json
-    assert len(answers) == len(keys)
-    return answers
-
-
-def answers(client: Client) -> list[float]:
-    """The same keys, in one batch and one by one."""
-    keys, _ = first_of_each_key(100)
+    client = start_service("tuned")
     given = client.ask("/batch", keys).json
+    assert len(given) == len(keys)
+    assert given == start_service("published_one_thread").ask("/batch", keys).json
     assert [client.ask("/", key).json for key in keys[:10]] == given[:10]
     assert client.ask("/", [10**30, 2019, 8, 31]).status == 400
     assert client.ask("/", [2**31 - 1, 2019, 8, 31]).status == 404
-    return given
-
-
-def test_the_tuned_service_answers_as_the_published_one(
-    start_service: StartService, reference: list[float]
-) -> None:
-    assert answers(start_service("tuned")) == reference
 
 
 def loaded_redis(host: Host, directory: Path, port: int | None = None) -> tuple[Service, Address]:
@@ -48,39 +34,32 @@ def loaded_redis(host: Host, directory: Path, port: int | None = None) -> tuple[
 
 
 @pytest.mark.parametrize("mode", ["published", "tuned"])
-def test_a_lost_redis_is_reported_and_reconnected(
+def test_a_hanging_or_lost_redis_is_reported_in_time_and_reconnected(
     host: Host, tmp_path: Path, start_service: StartService, mode: str
 ) -> None:
     server, at = loaded_redis(host, tmp_path)
     client = start_service(mode, redis_url="redis://{}:{}/0".format(*at))
+
+    def is_reported() -> None:
+        # The published worker would be killed after two seconds, without an answer.
+        for answer in (client.ask("/", HOT), client.ask("/batch", [HOT, HOT])):
+            assert (answer.status, answer.error) == (503, "redis cannot be reached")
+        assert client.ask("/ping", None, "GET").status == 200
+
+    assert client.ask("/", HOT).status == 200
+    os.kill(server.pid, signal.SIGSTOP)
+    try:
+        is_reported()
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
     assert client.ask("/", HOT).status == 200
     server.stop()
-    for answer in (client.ask("/", HOT), client.ask("/batch", [HOT, HOT])):
-        assert (answer.status, answer.error) == (503, "redis cannot be reached")
-    assert client.ask("/ping", None, "GET").status == 200
+    is_reported()
     again, _ = loaded_redis(host, tmp_path, at[1])
     try:
         assert client.ask("/", HOT).status == 200
     finally:
         again.stop()
-
-
-@pytest.mark.parametrize("mode", ["published", "tuned"])
-def test_a_hanging_redis_is_reported_in_time(
-    host: Host, tmp_path: Path, start_service: StartService, mode: str
-) -> None:
-    server, at = loaded_redis(host, tmp_path)
-    client = start_service(mode, redis_url="redis://{}:{}/0".format(*at))
-    assert client.ask("/", HOT).status == 200
-    os.kill(server.pid, signal.SIGSTOP)
-    try:
-        # The published worker would be killed after two seconds, without an answer.
-        for answer in (client.ask("/", HOT), client.ask("/batch", [HOT, HOT])):
-            assert (answer.status, answer.error) == (503, "redis cannot be reached")
-    finally:
-        os.kill(server.pid, signal.SIGCONT)
-    assert client.ask("/", HOT).status == 200
-    server.stop()
 
 
 def test_a_value_that_cannot_be_read_is_an_internal_error(

@@ -1,9 +1,11 @@
-"""A throw-away cluster is found again, moves where it must, and leaves nothing behind."""
+"""A throw-away cluster is found again, moves where it must, leaves nothing behind, and has a command."""
 
+import json
 import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +14,9 @@ import psycopg
 import pytest
 
 from tools.cluster import Cluster, start, stop
-from tools.cluster.paths import LONGEST_SOCKET_PATH, RECORD
+from tools.cluster.paths import LONGEST_SOCKET_PATH, RECORD, Place
 
+ROOT = Path(__file__).resolve().parents[3]
 PREFERRED_PORT = 54340
 
 
@@ -39,29 +42,27 @@ def answer(cluster: Cluster) -> int:
         return connection.execute("SELECT 42").fetchone()[0]
 
 
-def test_it_starts_once_and_keeps_its_data(state: Path) -> None:
+@pytest.fixture
+def cluster(state: Path) -> Cluster:
+    """A running cluster."""
+    return start(state, PREFERRED_PORT)[0]
+
+
+def test_it_starts_once_keeps_its_data_and_is_deleted_whole(state: Path) -> None:
     first, started = start(state, PREFERRED_PORT)
     assert started
     assert first.create_database("kept")
-    again, started = start(state, PREFERRED_PORT)
-    assert not started
-    assert again == first
-    assert Path(first.place.home).is_relative_to(state)
-    assert stop(state)
-    assert not stop(state)
+    assert start(state, PREFERRED_PORT) == (first, False)
+    home = Path(first.place.home)
+    assert home.is_relative_to(state)
+    assert [stop(state), stop(state)] == [True, False]
     after, started = start(state, PREFERRED_PORT)
     assert started
     assert not after.create_database("kept")
-
-
-def test_deleting_leaves_no_files_and_no_server(state: Path) -> None:
-    cluster, _ = start(state, PREFERRED_PORT)
-    home = Path(cluster.place.home)
     assert stop(state, delete=True)
-    assert not home.exists()
-    assert list(state.iterdir()) == []
+    assert not home.exists() and list(state.iterdir()) == []
     with pytest.raises(psycopg.OperationalError):
-        cluster.connect()
+        after.connect()
 
 
 def test_a_taken_port_is_left_alone(state: Path) -> None:
@@ -70,10 +71,7 @@ def test_a_taken_port_is_left_alone(state: Path) -> None:
         cluster, _ = start(state, port)
         assert cluster.port != port
         assert answer(cluster) == 42
-
-
-def test_a_stopped_cluster_whose_port_was_taken_starts_on_another(state: Path) -> None:
-    cluster, _ = start(state, PREFERRED_PORT)
+    # The port of a stopped one may be taken, too.
     stop(state)
     with socket.create_server(("127.0.0.1", cluster.port)):
         moved, _ = start(state, PREFERRED_PORT)
@@ -106,14 +104,9 @@ def test_a_directory_that_the_user_cannot_enter_is_not_used(reachable: Path) -> 
         stop(closed / "state", delete=True)
 
 
-def test_over_tcp_it_wants_a_password(state: Path) -> None:
-    cluster, _ = start(state, PREFERRED_PORT)
+def test_it_is_closed_to_others(cluster: Cluster) -> None:
     with pytest.raises(psycopg.OperationalError, match="password"):
         psycopg.connect(host="127.0.0.1", port=cluster.port, user="postgres", dbname="postgres")
-
-
-def test_the_socket_is_closed_to_others(state: Path) -> None:
-    cluster, _ = start(state, PREFERRED_PORT)
     assert Path(cluster.host).stat().st_mode & 0o077 == 0
 
 
@@ -127,8 +120,7 @@ def test_a_blank_in_the_path_does_no_harm(reachable: Path) -> None:
         stop(directory, delete=True)
 
 
-def test_programs_reach_the_database_through_the_environment(state: Path) -> None:
-    cluster, _ = start(state, PREFERRED_PORT)
+def test_programs_reach_the_database_through_the_environment(cluster: Cluster) -> None:
     done = subprocess.run(
         ["psql", "-XAtc", "SELECT current_user || ' ' || current_database()"],
         env=cluster.environment("template1"), capture_output=True, text=True, check=True,
@@ -136,10 +128,51 @@ def test_programs_reach_the_database_through_the_environment(state: Path) -> Non
     assert done.stdout == "postgres template1\n"
 
 
-def test_a_copied_repository_leaves_the_original_cluster_alone(state: Path) -> None:
-    cluster, _ = start(state, PREFERRED_PORT)
+def test_a_copied_repository_leaves_the_original_cluster_alone(
+    state: Path, cluster: Cluster
+) -> None:
     copy = state.with_name("copy")
     copy.mkdir()
     shutil.copy(state / RECORD, copy)
     assert not stop(copy, delete=True)
     assert answer(cluster) == 42
+
+
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tools.cluster", *map(str, arguments)],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_it_is_started_with_settings_and_for_a_network(state: Path) -> None:
+    for _ in range(2):
+        done = run(
+            "start", state, f"--port={PREFERRED_PORT}", "--set=work_mem=8MB",
+            "--set=listen_addresses=127.0.0.1, ::1", "--allow=192.0.2.0/24",
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        cluster = Cluster(Place(**json.loads(done.stdout)))
+        with cluster.connect() as connection:
+            assert connection.execute("SHOW work_mem").fetchone() == ("8MB",)
+            assert connection.execute("SHOW listen_addresses").fetchone() == ("127.0.0.1, ::1",)
+            # Once, however often it is started.
+            query = "SELECT auth_method FROM pg_hba_file_rules WHERE address = '192.0.2.0'"
+            assert connection.execute(query).fetchall() == [("scram-sha-256",)]
+        assert run("stop", state).stdout == f"{state}: stopped\n"
+    assert run("stop", state).stdout == f"{state}: no cluster was running\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--set=work_mem",), "no name=value: work_mem"),
+        (("another",), "start takes one directory"),
+        (("--set=no_such_setting=1",), 'unrecognized configuration parameter "no_such_setting"'),
+    ],
+)
+def test_a_failed_start_is_reported(state: Path, arguments: tuple[str, ...], message: str) -> None:
+    done = run("start", state, *arguments)
+    assert done.returncode != 0
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr

@@ -19,14 +19,8 @@ FLIGHTS = 20_000
 # The services that keep running; the loader ends.
 STAYING = ("postgres", "pgbouncer", "redis", "service")
 REPLICAS = ("standby1", "standby2", "readers")
-PORTS = (
-    "POSTGRES_PORT",
-    "PGBOUNCER_PORT",
-    "SERVICE_PORT",
-    "STANDBY1_PORT",
-    "STANDBY2_PORT",
-    "READERS_PORT",
-)
+SERVERS = ("POSTGRES", "PGBOUNCER", "SERVICE", "STANDBY1", "STANDBY2", "READERS")
+PORTS = [f"{server}_PORT" for server in SERVERS]
 
 
 class Failed(Exception):
@@ -66,14 +60,8 @@ class Stack:
         ports = zip(PORTS, map(str, _free_ports(len(PORTS))), strict=True)
         # Characters that are special in shells and configuration files must be passed unharmed.
         password = f"{secrets.token_hex(8)} '\"\\%"
-        return cls(
-            {
-                "PGBOOST_PASSWORD": password,
-                "FLIGHTS": str(FLIGHTS),
-                "BUILD_CA": str(ca),
-                **dict(ports),
-            }
-        )
+        known = {"PGBOOST_PASSWORD": password, "FLIGHTS": str(FLIGHTS), "BUILD_CA": str(ca)}
+        return cls({**known, **dict(ports)})
 
     @property
     def password(self) -> str:

@@ -19,6 +19,7 @@ from tools.workbench.queries import predict
 
 KEYS = 500
 Answers = NDArray[np.float32]
+Keys = list[tuple[int, ...]]
 
 
 @pytest.fixture(scope="module")
@@ -28,13 +29,13 @@ def flights() -> NDArray[np.int32]:
 
 
 @pytest.fixture(scope="module")
-def keys(flights: NDArray[np.int32]) -> list[tuple[int, ...]]:
+def keys(flights: NDArray[np.int32]) -> Keys:
     """Some of the flights' keys, the looked-up one first."""
     return [tuple(key) for key in dict.fromkeys(map(tuple, flights[:KEYS, INDICES].tolist()))]
 
 
 @pytest.fixture(scope="module")
-def wanted(stack: Stack, keys: list[tuple[int, ...]]) -> Answers:
+def wanted(stack: Stack, keys: Keys) -> Answers:
     """XGBoost's predictions for them, by the model exported from the database."""
     with stack.connect("POSTGRES_PORT") as connection:
         model = connection.execute("SELECT export_model('flights')").fetchone()[0]
@@ -42,7 +43,7 @@ def wanted(stack: Stack, keys: list[tuple[int, ...]]) -> Answers:
     return xgboost.Booster(model_file=bytearray(model)).predict(rows)
 
 
-def in_sql(stack: Stack, port: str, keys: list[tuple[int, ...]]) -> Answers:
+def in_sql(stack: Stack, port: str, keys: Keys) -> Answers:
     """The predictions by one-row queries through a port."""
     where = " AND ".join(f"{name} = %s" for name in NAMES)
     query = f"SELECT {predict('columns')} FROM flights WHERE {where} LIMIT 1"
@@ -50,7 +51,7 @@ def in_sql(stack: Stack, port: str, keys: list[tuple[int, ...]]) -> Answers:
         return np.array([connection.execute(query, key).fetchone()[0] for key in keys], np.float32)
 
 
-def by_http(stack: Stack, keys: list[tuple[int, ...]]) -> Answers:
+def by_http(stack: Stack, keys: Keys) -> Answers:
     """The predictions by the service."""
     request = urllib.request.Request(
         f"http://127.0.0.1:{stack.port('SERVICE_PORT')}/batch",
@@ -68,21 +69,12 @@ def bits(answers: Answers) -> list[int]:
 def test_all_containers_are_ready(stack: Stack) -> None:
     for service in STAYING:
         state = stack.inspect(service)["State"]
-        assert (service, state["Status"], state["Health"]["Status"]) == (
-            service,
-            "running",
-            "healthy",
-        )
+        assert (state["Status"], state["Health"]["Status"]) == ("running", "healthy"), service
     loader = stack.inspect("load")["State"]
     assert (loader["Status"], loader["ExitCode"]) == ("exited", 0)
-
-
-def test_every_flight_is_loaded(stack: Stack) -> None:
     with stack.connect("POSTGRES_PORT") as connection:
         assert connection.execute("SELECT count(*) FROM flights").fetchone() == (FLIGHTS,)
-
-
-def test_redis_has_nothing_left_to_save(stack: Stack) -> None:
+    # Redis has nothing left to save.
     said = stack.compose("exec", "-T", "redis", "redis-cli", "info", "persistence")
     assert "rdb_changes_since_last_save:0" in said.split()
 
@@ -97,10 +89,7 @@ def test_redis_has_nothing_left_to_save(stack: Stack) -> None:
     ids=["PostgreSQL", "PgBouncer", "the service"],
 )
 def test_predictions_are_xgboosts_to_the_bit(
-    ask: Callable[[Stack, list[tuple[int, ...]]], Answers],
-    stack: Stack,
-    keys: list[tuple[int, ...]],
-    wanted: Answers,
+    ask: Callable[[Stack, Keys], Answers], stack: Stack, keys: Keys, wanted: Answers
 ) -> None:
     assert keys[0] == tuple(LOOKED_UP[name] for name in NAMES)
     assert len(set(bits(wanted))) > 100
@@ -125,7 +114,7 @@ def test_models_are_trained_in_sql(stack: Stack) -> None:
 
 
 def test_models_and_features_outlive_their_containers(
-    stack: Stack, keys: list[tuple[int, ...]], wanted: Answers
+    stack: Stack, keys: Keys, wanted: Answers
 ) -> None:
     with stack.connect("POSTGRES_PORT") as connection:
         known = connection.execute("SELECT name, version FROM pgboost_models").fetchall()
@@ -138,11 +127,7 @@ def test_models_and_features_outlive_their_containers(
             assert connection.execute(query).fetchall() == known
         assert bits(in_sql(stack, "PGBOUNCER_PORT", keys)) == bits(wanted)
         assert bits(by_http(stack, keys)) == bits(wanted)
-
-
-def test_a_killed_server_recovers(
-    stack: Stack, keys: list[tuple[int, ...]], wanted: Answers
-) -> None:
+    # A killed server recovers.
     stack.compose("kill", "postgres")
     stack.compose("up", "--detach", "--wait")
     assert bits(in_sql(stack, "POSTGRES_PORT", keys)) == bits(wanted)

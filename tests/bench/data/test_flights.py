@@ -41,12 +41,11 @@ def test_a_smaller_set_is_the_beginning_of_a_larger_one() -> None:
         assert long.startswith(short)
 
 
-def test_another_seed_gives_other_flights() -> None:
+def test_flights_depend_on_the_seed_and_the_block() -> None:
     assert csv(Request(1000, seed=1)) != csv(Request(1000, seed=2))
-
-
-def test_no_rows_give_the_header_alone() -> None:
     assert csv(Request(0)) == HEADER
+    first, second = (flights._block(7, block) for block in (0, 1))
+    assert (first == second).mean() < 0.5
 
 
 @pytest.mark.parametrize("rows", [1, 10_000, BLOCK + 5])
@@ -80,23 +79,17 @@ def test_distances_are_the_same_both_ways_and_airports_differ() -> None:
     assert (both["min"] == both["back"]).all()
 
 
-def test_airports_look_real() -> None:
-    airports = set(table(Request(1_000_000)).originairportid)
+def test_values_look_real_and_are_exact_in_a_real() -> None:
+    frame = table(Request(1_000_000))
+    airports = set(frame.originairportid)
     assert len(airports) == world.AIRPORTS
-    assert min(airports) >= 10135
-    assert max(airports) <= 16869
-
-
-def test_only_the_delay_is_null_and_only_seldom() -> None:
-    frame = table(Request(200_000))
+    assert min(airports) >= 10135 and max(airports) <= 16869
+    # Only the delay is null, and only seldom.
     assert frame[list(FEATURES)].notna().all(axis=None)
     assert 0.005 < frame[TARGET].isna().mean() < 0.05
     assert (frame[TARGET].dropna() >= 0).all()
-
-
-def test_every_number_is_exact_in_a_real() -> None:
-    frame = table(Request(100_000)).fillna(0)
-    assert (frame.astype(np.float32).astype(np.float64) == frame).all(axis=None)
+    known = frame.fillna(0)
+    assert (known.astype(np.float32).astype(np.float64) == known).all(axis=None)
 
 
 def test_missing_makes_features_null_at_the_rate_and_nothing_else() -> None:
@@ -127,8 +120,3 @@ def test_trees_learn_the_delay_and_depth_helps() -> None:
 def test_values_that_the_text_table_does_not_hold_are_refused() -> None:
     with pytest.raises(ValueError, match="lies outside"):
         render(np.full((1, len(COLUMNS)), 100_000, dtype=np.int32))
-
-
-def test_blocks_do_not_share_their_chance() -> None:
-    first, second = (flights._block(7, block) for block in (0, 1))
-    assert (first == second).mean() < 0.5

@@ -29,19 +29,12 @@ def test_columns_are_found_by_name(tmp_path: Path) -> None:
     source = tmp_path / "Combined_Flights_2018.csv"
     source.write_text("\n".join([HEADER, FLOWN, CANCELLED]) + "\n")
     flown, cancelled = read(source).to_dict("records")
-    assert flown == {
-        "depdelayminutes": 7.0,
-        "year": 2018,
-        "quarter": 1,
-        "month": 1,
-        "distance": 145.0,
-        "dayofweek": 2,
-        "dayofmonth": 23,
-        "flight_number_operating_airline": 3298,
-        "originairportid": 10146,
-        "destairportid": 10397,
-        "tail_number": tail_code("N8928A"),
-    }
+    values = (7.0, 2018, 1, 1, 145.0, 2, 23, 3298, 10146, 10397, tail_code("N8928A"))
+    names = (
+        "depdelayminutes", "year", "quarter", "month", "distance", "dayofweek", "dayofmonth",
+        "flight_number_operating_airline", "originairportid", "destairportid", "tail_number",
+    )  # fmt: skip
+    assert flown == dict(zip(names, values, strict=True))
     assert pd.isna(cancelled["depdelayminutes"])
     assert cancelled["tail_number"] == 0
 

@@ -32,14 +32,10 @@ def fetched_rows(model: xgboost.Booster) -> np.ndarray:
     return np.column_stack([features, predicted])
 
 
-def test_equal_predictions_do_not_differ(model_file: Path) -> None:
-    model = xgboost.Booster(model_file=model_file)
-    assert differing_rows(fetched_rows(model), model).tolist() == []
-
-
 def test_one_bit_is_a_difference(model_file: Path) -> None:
     model = xgboost.Booster(model_file=model_file)
     rows = fetched_rows(model)
+    assert differing_rows(rows, model).tolist() == []
     rows[17, -1] = np.nextafter(rows[17, -1], np.float32(np.inf))
     assert differing_rows(rows, model).tolist() == [17]
 
@@ -66,9 +62,6 @@ def test_every_form_is_compared_and_its_wrong_rows_counted(
     assert compare(Teller(1), constant_predict, model_file, ROWS) == 4 * ROWS
     lines = re.findall(r"^ +(\w+) +predict\(.*\) +5,000 +5,000$", capsys.readouterr().out, re.M)
     assert lines == ["columns", "array", "row", "jsonb"]
-
-
-def test_missing_rows_are_an_error(constant_predict: psycopg.Connection, model_file: Path) -> None:
     constant_predict.execute("DELETE FROM flights WHERE ctid = '(0,1)'")
     with pytest.raises(ValueError, match=r"4,999 rows came back, not 5,000"):
         compare(Teller(1), constant_predict, model_file, ROWS)

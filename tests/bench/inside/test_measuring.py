@@ -1,12 +1,17 @@
-"""`make speed`: interleaved measurements, stale answers, versions of a model."""
+"""`make speed`: interleaved measurements, stale answers, versions of a model, XGBoost beside the server."""
+
+from pathlib import Path
 
 import numpy as np
 import pytest
 import xgboost
 
 from bench.inside.deploys import stale, variants
+from bench.inside.reference import beside, predict_all
 from bench.interleaving import interleaved
+from data.flights import Request, blocks
 from tools.cluster import ClusterError
+from tools.workbench.training import Recipe, trained
 
 
 def test_measures_take_turns_in_an_order_drawn_anew() -> None:
@@ -63,8 +68,15 @@ def test_variants_of_a_model_differ_in_what_they_predict() -> None:
     }
     assert len(predictions) == 10
     assert {len(one) for one in found} == {len(content)}
-
-
-def test_a_file_without_a_base_score_has_no_variants() -> None:
     with pytest.raises(ClusterError, match="base score"):
         next(variants(b"{}"))
+
+
+def test_xgboost_beside_predicts_for_the_same_flights(tmp_path: Path) -> None:
+    file = trained(Recipe(2_000, 3), tmp_path, "model")[0].path
+    features = np.concatenate([*blocks(Request(2_000))])[:, 1:].astype(np.float32)
+    booster = xgboost.Booster(model_file=file)
+    booster.feature_names = None
+    expected = booster.inplace_predict(features).view(np.int32).sum(dtype=np.int64)
+    with beside(2_000, {"small": file}) as python:
+        assert python.submit(predict_all, "small").result()[1] == expected

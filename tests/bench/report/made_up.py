@@ -29,7 +29,6 @@ SECONDS = 2.0
 CLIENTS = (1, 5, 10, 20, 100)
 TREES = (25, 100, 500, 1_000)
 MEGABYTE = 1_000_000
-PREDICTIONS = {"ping": 0, "fetch": 0, "columns": 0, "batch": 100}
 # Microseconds of the server's two cores: a ping, a row found, a prediction per tree and one call.
 COSTS = {
     ("postgres_direct", "simple"): (13.5, 20.8, 0.004, 4.5),
@@ -45,57 +44,21 @@ COSTS = {
     ("axum", "http"): (8.0, 1.0, 0.004, 1.0),
     ("axum_redis", "http"): (20.0, 20.0, 0.004, 1.0),
 }
-MAIN = [
-    entry
-    for entry in COSTS
-    if entry[0]
-    in (
-        "postgres_direct",
-        "postgres_pgbouncer",
-        "python_published_one_thread",
-        "python_tuned",
-        "asgi",
-    )
-]
-PARTS = {
-    "postgres_direct": {"postgres": 202},
-    "postgres_libxgboost": {"postgres": 230},
-    "postgres_pgbouncer": {"postgres": 200, "pgbouncer": 3},
-    "python_published": {"gunicorn": 600, "redis": 134},
-    "python_published_one_thread": {"gunicorn": 600, "redis": 134},
-    "asgi_memory": {"uvicorn": 800},
-    "axum": {"axum": 100},
-    "axum_redis": {"axum": 20, "redis": 134},
-}
-PREPARED_NEEDS = "PgBouncer 1.18.0 cannot carry prepared statements when it pools transactions"
-
-
-# Services that use Redis.
+# Services that use Redis, and the systems that are asked at rates and on three hosts.
 STORED = ("python_tuned", "python_published_one_thread", "asgi")
+MAIN = [one for one in COSTS if one[0] in ("postgres_direct", "postgres_pgbouncer", *STORED)]
+PREPARED_NEEDS = "PgBouncer 1.18.0 cannot carry prepared statements when it pools transactions"
 DELAYS = (None, 0.0, 0.1, 0.25, 0.5)
 
 
 def _cost(cell: Cell) -> float:
     ping, fetch, a_tree, call = COSTS[cell.system, cell.variant]
-    if cell.request == "ping":
-        return ping
-    if cell.request == "fetch":
-        return ping + fetch
-    if cell.request == "columns":
-        return ping + fetch + 0.8 * call
-    if cell.request == "batch":
-        return ping + 100 * (fetch * 0.1 + a_tree * cell.trees) + call
-    return ping + fetch + call + a_tree * cell.trees
-
-
-def _used(cell: Cell, cpu: float) -> tuple[Used, dict[str, Used]]:
-    megabytes = PARTS.get(cell.system, {"gunicorn": 340, "redis": 134})
-    growth = 1 + cell.clients / 130 if cell.system == "postgres_direct" else 1
-    parts = {
-        name: Used(cpu / len(megabytes), int(size * growth * MEGABYTE))
-        for name, size in megabytes.items()
-    }
-    return Used(cpu, sum(used.pss_bytes for used in parts.values())), parts
+    return ping + {
+        "ping": 0,
+        "fetch": fetch,
+        "columns": fetch + 0.8 * call,
+        "batch": 100 * (fetch * 0.1 + a_tree * cell.trees) + call,
+    }.get(cell.request, fetch + call + a_tree * cell.trees)
 
 
 def _run(cell: Cell, noise: float, turn: int) -> Run:
@@ -107,23 +70,32 @@ def _run(cell: Cell, noise: float, turn: int) -> Run:
     if cell.rate is None:
         answered, mean, loop = most, 1_000 * cell.clients / most, None
     else:
-        kept_up = cell.rate < most
-        answered = min(cell.rate, most)
+        answered, due = min(cell.rate, most), int(cell.rate * SECONDS)
         mean = alone / 1_000 / max(0.05, 1 - answered / most)
-        due = int(cell.rate * SECONDS)
-        loop = OpenLoop(due, 3, 0 if kept_up else due - int(answered * SECONDS), kept_up)
+        loop = OpenLoop(due, 3, due - int(answered * SECONDS), cell.rate < most)
     requests = int(answered * SECONDS)
     latencies = {"mean": mean}
     if cell.rate is not None or cell.request in ("random", "batch"):
-        latencies |= {"p50": mean * 0.9, "p90": mean * 1.6, "p99": mean * 3.0}
-        latencies |= {"p99_9": mean * 6.0, "max": mean * 15}
-    server, parts = _used(cell, cost * requests / 1e6)
+        times = {"p50": 0.9, "p90": 1.6, "p99": 3.0, "p99_9": 6.0, "max": 15}
+        latencies |= {name: mean * factor for name, factor in times.items()}
+    cpu, names = cost * requests / 1e6, PARTS.get(cell.system, ("gunicorn", "redis"))
+    parts = {name: Used(cpu / len(names), 200 * MEGABYTE) for name in names}
     return Run(
         requests=requests, requests_per_second=answered, latency_ms=latencies,
         latency_requests=requests if "p50" in latencies else 0, open_loop=loop, seconds=SECONDS,
-        server=server, server_parts=parts, generator=Used(SECONDS * 0.4, 5 * MEGABYTE),
-        network=None, log=f"raw/{cell.name.replace('/', '-')}-{turn}.txt",
+        server=Used(cpu, 200 * MEGABYTE * len(parts)), server_parts=parts,
+        generator=Used(SECONDS * 0.4, 5 * MEGABYTE), network=None,
+        log=f"raw/{cell.name.replace('/', '-')}-{turn}.txt",
     )  # fmt: skip
+
+
+PARTS = {
+    "postgres_direct": ("postgres",),
+    "postgres_libxgboost": ("postgres",),
+    "postgres_pgbouncer": ("postgres", "pgbouncer"),
+    "asgi_memory": ("uvicorn",),
+    "axum": ("axum",),
+}
 
 
 def cell_result(cell: Cell, skipped: str | None = None) -> CellResult:
@@ -135,21 +107,18 @@ def cell_result(cell: Cell, skipped: str | None = None) -> CellResult:
         runs = runs[:1]
     asked = {name: value for name, value in vars(cell).items() if name != "turns"}
     return CellResult(
-        name=cell.name, **asked, predictions_per_request=PREDICTIONS.get(cell.request, 1), skipped=skipped,
+        name=cell.name, **asked, skipped=skipped,
+        predictions_per_request={"ping": 0, "fetch": 0, "columns": 0, "batch": 100}.get(cell.request, 1),
         runs=runs, latency_ms={}, requests_per_second=None,
     )  # fmt: skip
 
 
 def _closed() -> Iterator[CellResult]:
     for system, variant in COSTS:
-        for request, clients in (
-            ("ping", CLIENTS), ("fetch", CLIENTS), ("hot", CLIENTS), ("random", CLIENTS), ("batch", (5,))
-        ):  # fmt: skip
-            for number in clients:
-                yield cell_result(Cell(system, variant, request, TREES[0], number))
-        if system in ("postgres_direct", "postgres_pgbouncer"):
-            for number in CLIENTS:
-                yield cell_result(Cell(system, variant, "columns", TREES[0], number))
+        own = ("columns",) if system in ("postgres_direct", "postgres_pgbouncer") else ()
+        requests = ("ping", "fetch", "hot", "random", *own)
+        for request, number in [*itertools.product(requests, CLIENTS), ("batch", 5)]:
+            yield cell_result(Cell(system, variant, request, TREES[0], number))
         for trees in TREES[1:]:
             yield cell_result(Cell(system, variant, "hot", trees, 5))
     for number in CLIENTS:
@@ -181,9 +150,6 @@ FACTS = {
 }  # fmt: skip
 
 
-SETTINGS = {"delay": "made up", "carried": {"packets": 1}}
-
-
 def _round_trips(hosts: dict[str, str], delays: Sequence[float | None]) -> list[RoundTrip]:
     return [
         RoundTrip(hosts[source], hosts[target], "tcp", delay, micros, micros * 1.5, 1_000)
@@ -199,7 +165,7 @@ def _result(
     return Result(
         schema=SCHEMA, started="2026-01-01T10:00:00+00:00", finished="2026-01-01T10:50:00+00:00",
         commit="0123456789abcdef" * 2 + "01234567", machine=FACTS,
-        topology=Topology(name, hosts, dict.fromkeys(hosts.values(), FACTS), SETTINGS, trips),
+        topology=Topology(name, hosts, dict.fromkeys(hosts.values(), FACTS), {"delay": "made up"}, trips),
         versions={
             "postgresql": "15.20 (Debian)", "pgboost": "0.1.0", "xgboost-cpu": "3.2.0",
         },

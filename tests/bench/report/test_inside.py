@@ -27,18 +27,17 @@ def recorded() -> dict[str, Any]:
 
 
 @pytest.fixture
-def run(directory: Path, recorded: dict[str, Any]) -> Path:
-    """The directory of the run, next to the other results."""
-    path = directory / NAME
-    path.mkdir()
-    write_json(path / "inside.json", recorded)
-    return path
+def files(
+    directory: Path, recorded: dict[str, Any], root: Path, small: Path
+) -> Callable[..., dict[Path, str]]:
+    """Makes the report's files of a record, by default the whole one, next to the other results."""
+    (directory / NAME).mkdir()
 
+    def made(record: dict[str, Any] = recorded) -> dict[Path, str]:
+        write_json(directory / NAME / "inside.json", record)
+        return pages.made(sources(directory), root, small)
 
-@pytest.fixture
-def files(run: Path, root: Path, small: Path) -> Callable[[], dict[Path, str]]:
-    """Makes the report's files."""
-    return lambda: pages.made(sources(run.parent), root, small)
+    return made
 
 
 PAGE, PREDICTING = pages.PAGES / "inside.md", Path("docs/predicting.md")
@@ -53,10 +52,12 @@ def test_what_predict_adds_is_taken_within_each_repetition() -> None:
     found = Found({"subjects": {"scan": subject("s", series)}})
     added = found.figure("scan", f"{LARGE}/columns/on", minus="plain", over=f"xgboost/{LARGE}")
     assert added == Spread.of([(0.11 - 0.05) / 4, (0.11 - 0.05) / 4, (0.12 - 0.06) / 2])
+    with pytest.raises(ValueError, match="different lengths"):
+        subject("s", {"one": [1.0, 2.0], "other": [1.0]})
 
 
 def test_stale_answers_are_counted_over_all_repetitions(
-    files: Callable[[], dict[Path, str]], recorded: dict[str, Any]
+    files: Callable[..., dict[Path, str]], recorded: dict[str, Any]
 ) -> None:
     counts = recorded["subjects"]["stale"]["series"]
     statements, stale = (sum(counts[name]) for name in ("deploy_model, statements", "deploy_model"))
@@ -67,16 +68,14 @@ def test_stale_answers_are_counted_over_all_repetitions(
 
 
 def test_a_run_of_some_subjects_gives_a_page_without_the_others(
-    run: Path, files: Callable[[], dict[Path, str]], recorded: dict[str, Any]
+    files: Callable[..., dict[Path, str]], recorded: dict[str, Any]
 ) -> None:
-    some = recorded | {"subjects": {"copies": recorded["subjects"]["copies"]}}
-    write_json(run / "inside.json", some)
-    text = files()[PAGE]
+    text = files(recorded | {"subjects": {"copies": recorded["subjects"]["copies"]}})[PAGE]
     assert "## One copy" in text and "## A full scan" not in text
 
 
 def test_a_changed_figure_in_a_page_of_the_users_is_found(
-    root: Path, files: Callable[[], dict[Path, str]], recorded: dict[str, Any]
+    root: Path, files: Callable[..., dict[Path, str]], recorded: dict[str, Any]
 ) -> None:
     made = files()
     assert made[PAGE].startswith(
@@ -94,8 +93,3 @@ def test_a_changed_figure_in_a_page_of_the_users_is_found(
     page = root / PREDICTING
     page.write_text(page.read_text().replace(figure, "0.001"))
     assert pages.stale(files(), root) == [f"{PREDICTING} differs"]
-
-
-def test_series_of_different_lengths_are_refused() -> None:
-    with pytest.raises(ValueError, match="different lengths"):
-        subject("s", {"one": [1.0, 2.0], "other": [1.0]})

@@ -1,4 +1,4 @@
-"""Records of the engine compared with libraries: each cell with the fastest side of its call."""
+"""Pages of separate records: the engine and its wheel compared with libraries, and queries."""
 
 import json
 from pathlib import Path
@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from bench.report import explanations, formats, scores
+from bench.report import explanations, formats, pages, queries, scores, wheel
 from bench.report.pages import TEMPLATES, _environment
+from bench.results import write_json
+from tests.extension.batch.shapes import SHAPES as MEASURED
 
 MACHINE = {
     "cores": 2, "cpu": "Some", "date": "2026-01-05", "compiler": "rustc", "system": "L", "commit": "c1",
@@ -129,3 +131,66 @@ def test_formats_are_compared_within_a_run_with_the_fastest_kernel(tmp_path: Pat
     assert "| catboost 1 | 1,024 | 30.0 | 2.25 (1.50 to 3.00) |" in part
     assert "| lightgbm 4, f32 | 1,024 | 100 | 20.0 |" in part
     assert part.count("| pgboost's engine | 1,024 |") == 2
+
+
+def test_the_fastest_call_is_compared_by_repetition(tmp_path: Path) -> None:
+    calls = {"gbtrees": [1e-3, 2e-3, 2e-3], "slow": [9.0] * 3, "fast": [1e-2, 4e-2, 2e-2]}
+    other = {"gbtrees": [1.0] * 3, "only": [4.0] * 3}
+    subjects = {"a": {"margins": calls}, "b": {"margins": other}}
+    record = {"rows": {"margins": 1000}, "subjects": subjects, "overhead": [2e-6]}
+    (tmp_path / "wheel.json").write_text(json.dumps(record))
+    found = wheel.given(tmp_path)
+    row, _ = found["tables"]["margins"]
+    assert (row["model"], row["call"]) == ("a", "fast")
+    assert (round(row["ours"].median, 6), round(row["theirs"].median, 6)) == (2, 20)
+    times = row["times"]
+    assert [round(one, 6) for one in (times.smallest, times.median, times.largest)] == [10, 10, 20]
+    assert round(found["medians"]["margins"], 6) == 7
+    assert round(found["overhead"].median, 6) == 2
+
+
+EXPLAINED, TENTH = "`explain_prediction` in `FROM`", [0.01, 0.01, 0.01]
+# The reason of a shape that does not predict in batches, and its series.
+SHAPES = {
+    "columns": ("", {
+        "control": [0.012, 0.01, 0.011], "25x6/on": [0.024, 0.03, 0.033], "25x6/off": [0.06, 0.06, 0.066],
+        "200x8/on": [0.05, 0.05, 0.05], "200x8/off": [0.2, 0.25, 0.3], "100x31/on": [0.012, 0.01, 0.022],
+        "100x31/off": [0.1, 0.1, 0.1],
+    }),
+    queries.MEANS: ("", {
+        "control": TENTH, "25x6/on": [0.02] * 3, "25x6/off": [0.2] * 3, "100x31/on": [0.24, 0.23, 0.22],
+        "100x31/off": [0.9] * 3,
+    }),
+    EXPLAINED: ("it has parameters", {"control": TENTH, "25x6/on": [0.2] * 3, "25x6/off": [0.2] * 3}),
+    "not on the page": ("", {"control": TENTH, "25x6/on": [0.04] * 3, "25x6/off": [0.2] * 3}),
+}  # fmt: skip
+
+
+def test_queries_are_those_of_the_run(tmp_path: Path) -> None:
+    content = {
+        "machine": {"processor": "Made Up 1", "cores": 2}, "started": "2026-01-05T10:00:00",
+        "commit": "c" * 40, "rows": 60_000, "repetitions": 3, "postgresql": "15.20",
+        "shapes": {
+            name: {"statement": "SELECT 1", "batch": not reason, "reason": reason}
+            for name, (reason, _) in SHAPES.items()
+        },
+        "subjects": {name: {"unit": "s", "series": series} for name, (_, series) in SHAPES.items()},
+    }  # fmt: skip
+    write_json(tmp_path / queries.FILE, content)
+    (tmp_path / "README.md").write_text("Built in haste.\n")
+    text = pages.page("queries", tmp_path)
+    for said in (
+        "3 of 4 shapes of a query predict in batches. With 25x6 a statement takes 3.00 (2.00 to 4.00)",
+        "with 200x8 4.55 times",
+        "Built in haste. To repeat it",
+        "2026-01-05 on Made Up 1",
+        "statement over 60,000 rows",
+        "| columns | yes | 30.0 | 3.00 (2.00 to 3.00) | 2.00 | 50.0 | 4.55 (4.17 to 5.00) | 5.00 |",
+        f"| {EXPLAINED} | no | 200 | 20.0 | 1.00 | - | - | - |",
+        f"- Not in batches: {EXPLAINED}: it has parameters.",
+        "takes 1.00 (1.00 to 2.00) times the scan without a prediction",
+        "`mean_abs_contribs` of all rows 20.0 (10.0 to 23.0) times the scan with `predict`",
+    ):
+        assert said in text
+    assert "not on the page" not in text
+    assert set(queries.SHOWN) <= set(MEASURED)
