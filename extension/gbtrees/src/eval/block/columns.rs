@@ -6,6 +6,8 @@
 use crate::compiled::sections::{CONDITION_COLUMNS, Sections};
 use crate::compiled::tiles::{CodeTable, ConditionColumn, ConditionRun, MAX_SHARING, TABLE_CODES};
 use crate::ensemble::is_in_set;
+#[cfg(target_arch = "x86_64")]
+use crate::eval::block::sse2;
 use crate::eval::block::types::{BLOCK, BlockRows, BlockValues};
 use crate::eval::interleaved::NodeSections;
 
@@ -44,17 +46,47 @@ impl ColumnValues {
                 let values = rows.features.iter().skip(feature).step_by(rows.num_features);
                 self.columns[0].0.iter_mut().zip(values).for_each(|(own, value)| *own = *value);
             } else {
-                self.count = TOGETHER.min(rows.num_features - feature);
-                let features = rows.features.chunks_exact(rows.num_features).take(BLOCK);
-                for (row, features) in features.enumerate() {
-                    let own = &features[feature..feature + self.count];
-                    for (column, value) in self.columns.iter_mut().zip(own) {
-                        column.0[row] = *value;
-                    }
-                }
+                self.count = TOGETHER;
+                self.first = feature.min(rows.num_features - TOGETHER);
+                copy(rows, self.first, &mut self.columns);
             }
         }
         &self.columns[feature - self.first]
+    }
+}
+
+/// Copies features of all rows from one on, in squares of four rows and features.
+fn copy(rows: &BlockRows<'_>, first: usize, columns: &mut [BlockValues; TOGETHER]) {
+    let width = rows.num_features;
+    let fours = rows.features.chunks_exact(4 * width);
+    let rest = fours.remainder().chunks_exact(width);
+    for (row, features) in (rows.count / 4 * 4..BLOCK).zip(rest) {
+        for (column, value) in columns.iter_mut().zip(&features[first..]) {
+            column.0[row] = *value;
+        }
+    }
+    for (four, features) in fours.enumerate().take(BLOCK / 4) {
+        let own = |row: usize| features[row * width + first..][..TOGETHER].as_chunks::<4>().0;
+        let rows: [&[[f32; 4]]; 4] = std::array::from_fn(own);
+        for (part, columns) in columns.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+            let square = transposed(rows.map(|row| row[part]));
+            for (column, values) in columns.iter_mut().zip(square) {
+                column.0.as_chunks_mut::<4>().0[four] = values;
+            }
+        }
+    }
+}
+
+/// Turns rows into columns.
+#[inline(always)]
+fn transposed(rows: [[f32; 4]; 4]) -> [[f32; 4]; 4] {
+    #[cfg(target_arch = "x86_64")]
+    {
+        sse2::transposed(rows)
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        std::array::from_fn(|column| rows.map(|row| row[column]))
     }
 }
 

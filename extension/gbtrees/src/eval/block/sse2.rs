@@ -131,6 +131,28 @@ pub(super) fn ranks<const MISSING_RIGHT: bool>(
     ranks
 }
 
+/// Turns four rows into columns.
+#[inline(always)]
+pub(super) fn transposed(rows: [[f32; 4]; 4]) -> [[f32; 4]; 4] {
+    // SAFETY: the processor has SSE2; four values are read of each row, and written of each column.
+    unsafe {
+        let [a, b, c, d] = rows.map(|row| _mm_loadu_ps(row.as_ptr()));
+        let low = [_mm_unpacklo_ps(a, b), _mm_unpacklo_ps(c, d)];
+        let high = [_mm_unpackhi_ps(a, b), _mm_unpackhi_ps(c, d)];
+        let columns = [
+            _mm_movelh_ps(low[0], low[1]),
+            _mm_movehl_ps(low[1], low[0]),
+            _mm_movelh_ps(high[0], high[1]),
+            _mm_movehl_ps(high[1], high[0]),
+        ];
+        columns.map(|column| {
+            let mut values = [0.0; 4];
+            _mm_storeu_ps(values.as_mut_ptr(), column);
+            values
+        })
+    }
+}
+
 /// Transposes 64 bytes into a word per bit, highest first.
 #[inline(always)]
 pub(super) fn bits_of_bytes(bytes: &[u8; 64]) -> [u64; RANK_BITS] {
