@@ -27,7 +27,7 @@ use crate::compiled::doubles::{CELLS, first_cell, set_double};
 use crate::compiled::records::CutKind;
 use crate::compiled::sections::{
     BIASES, CATEGORICAL, CHUNKS, COEFFICIENTS, CUT_ENDS, CUT_SPANS, CUTS, DICTIONARIES, Header,
-    LABELS, LINEAR_LEAVES, NAMES, NUMBERS, ROOTS, SORTED, SOURCES, Section, Sections,
+    LABELS, LINEAR_LEAVES, NAMES, NUMBERS, OUTPUTS, SORTED, SOURCES, Section, Sections,
     TREE_SUMMARIES, WORDS, damaged,
 };
 use crate::decimal::shortest_decimal;
@@ -37,7 +37,7 @@ use crate::{Cancel, Result};
 /// Version of the format, part of the names of files with compiled models.
 ///
 /// It changes whenever the bytes of a compiled model or their meaning do.
-pub const COMPILED_MODEL_VERSION: u32 = 16;
+pub const COMPILED_MODEL_VERSION: u32 = 17;
 
 /// Where scale, divisor and bias are applied to sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
@@ -214,7 +214,7 @@ impl<B: StableBytes> CompiledModel<B> {
     /// Returns whether the file has the covers that explanations need.
     pub fn has_covers(&self) -> bool {
         let sections = self.sections();
-        sections.get(TREE_SUMMARIES).len() == sections.get(ROOTS).len()
+        sections.get(TREE_SUMMARIES).len() == sections.get(OUTPUTS).len()
     }
 
     /// Returns the kind of prediction.
@@ -322,7 +322,7 @@ impl<B: StableBytes> CompiledModel<B> {
         std::iter::once(feature).chain(halves)
     }
 
-    /// Returns the sum of all trees' depths, the cost of an evaluation.
+    /// Returns the sum of the depths of the model's trees, the cost of an evaluation.
     pub fn total_depth(&self) -> u64 {
         self.header.total_depth
     }

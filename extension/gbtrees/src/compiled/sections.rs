@@ -172,9 +172,9 @@ sections! {
     COMPOUND_WORDS: u16,
     /// Per tree, the tree of the model that it comes from.
     SOURCES: u32,
-    /// Per tree, the index of its root among the nodes of its kind.
+    /// Per tree of the model, the index of its root among the nodes of its kind.
     ROOTS: u32,
-    /// The trees in order of summation.
+    /// The trees of the model, in order of summation.
     GROUPS: Group,
     COMPACT_NODES: CompactNode,
     /// Per compact node, its id in the file, numbered by its library.
@@ -188,8 +188,11 @@ sections! {
     WIDE_NODES: WideNode,
     /// Per wide node, its id in the file.
     WIDE_IDS: u32,
-    /// Values indexed by the leaves' keys, for f64 sums.
+    /// Values indexed by the leaves' keys, for f64 sums. Of trees with several outputs a key is the index of
+    /// the first of as many values.
     LEAF_VALUES: f64,
+    /// The same for f32 sums, if there are trees with several outputs; else keys are values.
+    LEAF_VALUES_SINGLE: f32,
     /// One per leaf value, or empty.
     LINEAR_LEAVES: LinearLeaf,
     LINEAR_TERMS: LinearTerm,
@@ -263,6 +266,31 @@ impl<'a> Sections<'a> {
             let start = self.bytes.as_ptr().add(span.offset as usize);
             std::slice::from_raw_parts(start.cast::<T>(), count)
         }
+    }
+
+    /// Returns whether a tree of the model has several outputs, so that leaves' keys are indices.
+    #[inline(always)]
+    pub(crate) fn has_vectors(self) -> bool {
+        self.get(ROOTS).len() != self.get(OUTPUTS).len()
+    }
+
+    /// Returns the outputs of the trees that come from each tree of the model.
+    pub(crate) fn outputs_by_source(self) -> impl Iterator<Item = &'a [u32]> {
+        let mut outputs = self.get(OUTPUTS);
+        self.get(SOURCES).chunk_by(|a, b| a == b).map(move |trees| {
+            let (own, others) = outputs.split_at(trees.len());
+            outputs = others;
+            own
+        })
+    }
+
+    /// Returns the depth of each tree, according to its group.
+    pub(crate) fn depths(self) -> impl Iterator<Item = u32> {
+        let mut groups = self.get(GROUPS).iter().peekable();
+        self.get(SOURCES).iter().map(move |source| {
+            while groups.next_if(|group| group.first + group.count <= *source).is_some() {}
+            groups.peek().map_or(0, |group| group.depth)
+        })
     }
 
     /// Returns the number of target statistics.

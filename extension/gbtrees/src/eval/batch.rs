@@ -7,7 +7,7 @@
 
 use crate::Result;
 use crate::compiled::aligned::StableBytes;
-use crate::compiled::sections::{COEFFICIENTS, CTR_PARTS, GROUPS, LINEAR_TERMS};
+use crate::compiled::sections::{COEFFICIENTS, CTR_PARTS, GROUPS, LINEAR_TERMS, OUTPUTS, ROOTS};
 use crate::compiled::{CompiledModel, ScalingAt};
 use crate::ensemble::Precision;
 use crate::eval::block::{BLOCK, BlockRows, BlockSum, Buffers};
@@ -101,7 +101,9 @@ impl<B: StableBytes> CompiledModel<B> {
         let coefficients = self.sections().get(COEFFICIENTS).len();
         // An upper bound: a row uses the terms of one leaf per tree.
         let multiplied = (coefficients + self.sections().get(LINEAR_TERMS).len()) as u64;
-        let read = self.num_split_features() as u64;
+        // Beyond one per tree of the model.
+        let added = self.sections().get(OUTPUTS).len() - self.sections().get(ROOTS).len();
+        let read = (self.num_split_features() + added) as u64;
         let steps = walked.sum::<u64>() + read + looked_up + multiplied;
         (MAX_STEPS / steps.max(1)).clamp(1, BLOCK as u64) as usize
     }

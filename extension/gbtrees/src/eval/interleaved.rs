@@ -64,7 +64,7 @@ pub(crate) struct Leaf {
     pub(super) key: u32,
 }
 
-/// Calls `visit` with every tree's index and the row's leaf in it, in tree order.
+/// Calls `visit` with the index of each tree of the model and the row's leaf in it, in order.
 ///
 /// # Safety
 /// `keys` have been set to `features` for this compiled model, with or without outcomes.

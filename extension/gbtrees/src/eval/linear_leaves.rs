@@ -10,7 +10,7 @@ use crate::compiled::CompiledModel;
 use crate::compiled::aligned::StableBytes;
 use crate::compiled::doubles::double_of;
 use crate::compiled::records::{LinearLeaf, LinearTerm};
-use crate::compiled::sections::{LEAF_VALUES, LINEAR_LEAVES, LINEAR_TERMS, OUTPUTS, Sections};
+use crate::compiled::sections::{LEAF_VALUES, LINEAR_LEAVES, LINEAR_TERMS, Sections};
 use crate::eval::interleaved;
 use crate::eval::scratch::{Scratch, present_values};
 use crate::verified;
@@ -61,7 +61,7 @@ impl<B: StableBytes> CompiledModel<B> {
         sums: &mut [f64],
     ) {
         let compiled = self.sections();
-        let (linear, outputs) = (LinearLeaves::of(compiled), compiled.get(OUTPUTS));
+        let linear = LinearLeaves::of(compiled);
         let Scratch { keys, present, .. } = scratch;
         let rows = rows.chunks_exact(self.row_length());
         for (row, sums) in rows.zip(sums.chunks_exact_mut(self.num_outputs())) {
@@ -71,14 +71,16 @@ impl<B: StableBytes> CompiledModel<B> {
             let (features, doubles) = row.split_at(self.num_features());
             let (doubles, _) = doubles.as_chunks::<2>();
             let features = present_values(compiled, features, present);
-            // SAFETY: the row has all split values; a walk visits each tree, whose output
-            // `compiled::verify` has checked.
+            let mut outputs = compiled.outputs_by_source();
+            // SAFETY: the row has all split values; a walk visits each tree of the model in turn, whose
+            // outputs `compiled::verify` has checked.
             unsafe {
                 keys.set_with_outcomes(compiled, self.num_split_features(), features);
-                interleaved::walk(compiled, keys, features, |tree, leaf| {
-                    let output = *verified::at(outputs, tree, "a tree has an output") as usize;
-                    *verified::at_mut(sums, output, "an output has a sum") +=
-                        linear.output(leaf.key, doubles);
+                interleaved::walk(compiled, keys, features, |_, leaf| {
+                    for (key, output) in (leaf.key..).zip(outputs.next().unwrap_or_default()) {
+                        *verified::at_mut(sums, *output as usize, "an output has a sum") +=
+                            linear.output(key, doubles);
+                    }
                 });
             }
         }

@@ -33,18 +33,44 @@ use crate::compiled::aligned::StableBytes;
 use crate::compiled::aligned::prefetch_all;
 use crate::compiled::records::GroupKind;
 use crate::compiled::sections::{
-    COMPACT_IDS, OUTCOME_NODES, OUTCOME_TABLES, OUTPUTS, ROOTS, SOURCES, TILE_EXITS, WIDE_IDS,
-    WIDE_NODES,
+    COMPACT_IDS, OUTCOME_NODES, OUTCOME_TABLES, OUTPUTS, ROOTS, SOURCES, Sections, TILE_EXITS,
+    WIDE_IDS, WIDE_NODES,
 };
 use crate::compiled::{CompiledModel, ScalingAt};
 use crate::ensemble::{ClassBy, NO_BIAS, Precision, Task};
 use crate::eval::kernel::RowSum;
+use crate::eval::row_keys::RowKeys;
 use crate::eval::sum::{Sum, converted};
 use crate::transform::{double, single};
 use crate::{Result, transform, verified};
 
 /// Maximum bytes of a compiled model prefetched at once: half of the first-level cache.
 const MAX_FETCHED: usize = 16 << 10;
+
+/// Adds the leaves of trees of which some have several outputs.
+///
+/// # Safety
+/// As for [`interleaved::walk`]; `out` has a sum per output.
+#[inline(never)]
+unsafe fn add_vectors<S: Sum>(
+    compiled: Sections<'_>,
+    keys: &RowKeys,
+    features: &[f32],
+    out: &mut [S],
+) {
+    let values = S::leaf_values(compiled);
+    let mut outputs = compiled.outputs_by_source();
+    // SAFETY: a walk visits each tree of the model in turn, whose outputs, and the values of whose leaf,
+    // `compiled::verify` has checked.
+    unsafe {
+        interleaved::walk(compiled, keys, features, |_, leaf| {
+            for (place, output) in outputs.next().unwrap_or_default().iter().enumerate() {
+                *verified::at_mut(out, *output as usize, "an output has a sum") +=
+                    S::of_vector(values, leaf.key, place);
+            }
+        });
+    }
+}
 
 /// Prefetches the first `most` bytes.
 fn fetch(bytes: &[u8], most: usize) {
@@ -212,6 +238,8 @@ impl<B: StableBytes> CompiledModel<B> {
                     sum += S::of_key(values, leaf.key);
                 });
                 *only = sum;
+            } else if compiled.has_vectors() {
+                add_vectors(compiled, keys, features, out);
             } else {
                 let outputs = compiled.get(OUTPUTS);
                 interleaved::walk(compiled, keys, features, |tree, leaf| {
@@ -266,7 +294,6 @@ impl<B: StableBytes> CompiledModel<B> {
         self.has_leaves()?;
         let compiled = self.sections();
         let (compact_ids, wide_ids) = (compiled.get(COMPACT_IDS), compiled.get(WIDE_IDS));
-        let sources = compiled.get(SOURCES);
         let Scratch { keys, present, ctrs, .. } = scratch;
         let features = &features[..self.num_features()];
         let features = present_values(compiled, self.split_values(features, ctrs), present);
@@ -278,7 +305,7 @@ impl<B: StableBytes> CompiledModel<B> {
                     GroupKind::Compact => compact_ids,
                     GroupKind::Wide | GroupKind::Categorical => wide_ids,
                 };
-                out[sources[tree] as usize] = ids[leaf.node as usize];
+                out[tree] = ids[leaf.node as usize];
             });
         }
         Ok(())

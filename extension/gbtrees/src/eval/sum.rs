@@ -9,7 +9,7 @@
 use std::ops::AddAssign;
 
 use crate::compiled::sections::{
-    BASE_MARGINS, LEAF_VALUES, Sections, TILE_LEAVES, TILE_LEAVES_DOUBLE,
+    BASE_MARGINS, LEAF_VALUES, LEAF_VALUES_SINGLE, Sections, TILE_LEAVES, TILE_LEAVES_DOUBLE,
 };
 use crate::ensemble::Precision;
 use crate::{Result, verified};
@@ -110,14 +110,25 @@ pub(super) trait Sum: Margin + AddAssign + 'static {
     /// Sets each output's sum to its initial value.
     fn start(compiled: Sections<'_>, sums: &mut [Self]);
 
-    /// Returns the values that keys of leaves index; empty if keys are the values.
+    /// Returns the values that keys of leaves index, empty if keys are values.
     fn leaf_values(compiled: Sections<'_>) -> &[Self];
 
-    /// Returns the value of a leaf's key.
+    /// Returns the value of a leaf's key, in a model of trees with one output each.
     ///
     /// # Safety
     /// `key` is a leaf's of the compiled model with these values.
     unsafe fn of_key(leaf_values: &[Self], key: u32) -> Self;
+
+    /// Returns one of the values of a leaf's key, in a model with other trees.
+    ///
+    /// # Safety
+    /// As for [`Sum::of_key`]; `place` is below the number of the tree's outputs.
+    #[inline(always)]
+    unsafe fn of_vector(leaf_values: &[Self], key: u32, place: usize) -> Self {
+        let index = key as usize + place;
+        // SAFETY: `compiled::verify::trees` has checked that every leaf's key finds a value per output.
+        unsafe { *verified::at(leaf_values, index, "the key of a leaf finds its values") }
+    }
 
     fn tile_leaves(compiled: Sections<'_>) -> &[Self];
 }
@@ -135,8 +146,8 @@ impl Sum for f32 {
     }
 
     #[inline(always)]
-    fn leaf_values(_: Sections<'_>) -> &[Self] {
-        &[]
+    fn leaf_values(compiled: Sections<'_>) -> &[Self] {
+        compiled.get(LEAF_VALUES_SINGLE)
     }
 
     #[inline(always)]

@@ -9,7 +9,7 @@ use crate::ErrorKind;
 use crate::compiled::CompiledModel;
 use crate::compiled::aligned::{AlignedBytes, StableBytes};
 use crate::compiled::records::GroupKind;
-use crate::compiled::sections::{CONDITION_COLUMNS, GROUPS, TILE_GROUPS};
+use crate::compiled::sections::{CONDITION_COLUMNS, GROUPS, LEAF_VALUES_SINGLE, TILE_GROUPS};
 use crate::compiled::tiles::{CODE_LEVELS, MAX_SHARING, TILE_LEVELS, TileForm, TileGroup};
 use crate::ensemble::{ClassBy, Ensemble, Node, Precision, RealInput, Task, Transform, Tree};
 use crate::eval::{BatchScratch, Kernel, Margin, Scratch, reference};
@@ -204,17 +204,44 @@ fn symmetric_trees_agree_with_the_oracle() {
 /// Trees of several outputs, with numbers of outputs and of rows around those that are added together.
 #[test]
 fn leaf_vectors_agree_with_the_oracle() {
-    let mut in_tiles = 0;
-    for seed in 0..60 {
-        let shape = Shape { any_library: true, ..Shape::of(4, 2 + seed as usize % 9, 12, 7) };
+    let (mut in_tiles, mut deep) = (0, 0);
+    for seed in 0..90 {
+        let outputs = [2, 3, 4, 5, 6, 7, 8, 9, 10, 17][seed as usize % 10];
+        let depth = if seed % 3 == 0 { 13 } else { 7 };
+        let categorical = [0, 0, 0, 3][seed as usize % 4];
+        let shape = Shape { any_library: true, categorical, ..Shape::of(4, outputs, 12, depth) };
         let model = model(seed, shape);
-        let model = if seed % 2 == 0 { symmetric(seed, model) } else { leaf_wise(seed, model, 40) };
+        let model = match seed % 3 {
+            0 => model,
+            1 => symmetric(seed, model),
+            _ => leaf_wise(seed, model, 40),
+        };
         let model = with_vectors(model);
         agrees(&model, &rows(seed ^ 1, &model, [127, 128, 300, 512, 700][seed as usize % 5]));
+        let compiled = opened(&model);
+        let groups = compiled.sections().get(TILE_GROUPS);
         let is_tile = |group: &TileGroup| group.below == 0 && group.levels <= TILE_LEVELS;
-        in_tiles += usize::from(opened(&model).sections().get(TILE_GROUPS).iter().all(is_tile));
+        in_tiles += usize::from(groups.iter().all(is_tile));
+        deep += usize::from(groups.iter().any(|group| group.below > 0));
     }
-    assert!(in_tiles > 20, "{in_tiles}");
+    assert!(in_tiles > 20 && deep > 10, "{in_tiles} in tiles, {deep} deep");
+}
+
+/// Equal leaves of a tree share values, also across outputs, if all their bits are equal.
+#[test]
+fn equal_leaves_share_values() {
+    let mut model = with_vectors(model(3, Shape::of(4, 2, 30, 5)));
+    let pure = [[1.0, 0.0], [0.0, 1.0], [0.0, -0.0]];
+    for (number, tree) in model.trees.iter_mut().enumerate() {
+        let vectors = tree.leaf_vectors.len() / 2;
+        let vector = |leaf: usize| pure[(leaf + number) % pure.len()];
+        tree.leaf_vectors = (0..vectors).flat_map(vector).collect();
+    }
+    let compiled = opened(&model);
+    let most = model.trees.iter().map(|tree| tree.leaf_vectors.len().min(2 * pure.len())).sum();
+    let values = compiled.sections().get(LEAF_VALUES_SINGLE).len();
+    assert_eq!(values, most);
+    agrees(&model, &rows(4, &model, 300));
 }
 
 /// Leaf-wise trees, including chains, with all kinds of missing values, categories, precision and

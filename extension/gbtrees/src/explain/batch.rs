@@ -9,7 +9,7 @@ use crate::compiled::CompiledModel;
 use crate::compiled::aligned::StableBytes;
 use crate::compiled::records::{CtrProjection, PartKind, SplitRecord};
 use crate::compiled::sections::{
-    CTR_PARTS, CTR_PROJECTIONS, GROUPS, OUTPUTS, SPLIT_FEATURES, SPLITS, Sections, TREE_SUMMARIES,
+    CTR_PARTS, CTR_PROJECTIONS, OUTPUTS, SPLIT_FEATURES, SPLITS, Sections, TREE_SUMMARIES,
 };
 use crate::eval::interleaved::NodeSections;
 use crate::eval::present_values;
@@ -122,20 +122,18 @@ fn each_tree<'a>(
 ) -> Result<()> {
     let (summaries, outputs) = (compiled.get(TREE_SUMMARIES), compiled.get(OUTPUTS));
     let (splits, features) = (compiled.get(SPLITS), compiled.get(SPLIT_FEATURES));
-    for group in compiled.get(GROUPS) {
-        for tree in group.first as usize..(group.first + group.count) as usize {
-            let (summary, output) = (&summaries[tree], outputs[tree] as usize);
-            if !part.outputs.contains(&output) || summary.splits == 0 {
-                continue;
-            }
-            let splits = &splits[summary.first_split as usize..][..summary.splits as usize];
-            let features = &features[summary.first_feature as usize..][..summary.features as usize];
-            let depth = group.depth as usize;
-            // More points gain nothing, and a damaged compiled model may have any number.
-            let exact = exact_points(depth.min(features.len()));
-            let points = (summary.points as usize).min(exact.max(MAX_POINTS));
-            add(Tree { splits, features, output, points, depth })?;
+    for ((summary, output), depth) in summaries.iter().zip(outputs).zip(compiled.depths()) {
+        let output = *output as usize;
+        if !part.outputs.contains(&output) || summary.splits == 0 {
+            continue;
         }
+        let splits = &splits[summary.first_split as usize..][..summary.splits as usize];
+        let features = &features[summary.first_feature as usize..][..summary.features as usize];
+        let depth = depth as usize;
+        // More points gain nothing, and a damaged compiled model may have any number.
+        let exact = exact_points(depth.min(features.len()));
+        let points = (summary.points as usize).min(exact.max(MAX_POINTS));
+        add(Tree { splits, features, output, points, depth })?;
     }
     Ok(())
 }

@@ -12,7 +12,7 @@
 //! | codes in the set go left | children swapped |
 //! | nothing is missing | the default child is the one that 0 goes to |
 //! | zeros are missing | the same splits: `eval` reads such zeros as NaN |
-//! | a leaf vector | one tree per output, of which `source` is the tree of the model |
+//! | a leaf vector | one tree per output, of which `source` is the tree of the model; they share nodes |
 //! | a tree's weight | the product, rounded to the precision of sums, in the leaves |
 //! | a linear leaf | its value, by whose key `eval` finds the linear model |
 
@@ -146,6 +146,21 @@ impl<'m> Forest<'m> {
     pub(crate) fn trees(&self) -> &[LoweredTree<'m>] {
         &self.trees
     }
+
+    /// Returns the trees that come from each tree of the model, one per output.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = &[LoweredTree<'m>]> {
+        self.trees.chunk_by(|a, b| a.source == b.source)
+    }
+
+    /// Returns whether some tree of the model has values for several outputs.
+    pub(crate) fn has_vectors(&self) -> bool {
+        self.trees.last().is_some_and(|last| (last.source as usize) + 1 < self.trees.len())
+    }
+
+    /// Returns the steps of a row that walks all trees of the model.
+    pub(crate) fn total_depth(&self) -> u64 {
+        self.sources().map(|trees| u64::from(trees[0].depth)).sum()
+    }
 }
 
 impl<'m> LoweredTree<'m> {
@@ -187,6 +202,14 @@ impl<'m> LoweredTree<'m> {
 
     pub(crate) fn nodes(&self) -> &[LoweredNode] {
         &self.nodes
+    }
+
+    /// Returns the value of a leaf; `None` for another node.
+    pub(crate) fn leaf_value(&self, id: u32) -> Option<f64> {
+        match self.nodes[id as usize] {
+            LoweredNode::Leaf { value, .. } => Some(value),
+            LoweredNode::Split(_) | LoweredNode::Deleted => None,
+        }
     }
 
     /// Returns the number of splits on the longest path from the root to a leaf.

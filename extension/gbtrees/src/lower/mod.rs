@@ -48,7 +48,7 @@ pub fn compile(model: &Ensemble, labels: &[String], cancel: Cancel<'_>) -> Resul
     let cuts = Cuts::of(model, cancel)?;
     let forest = Forest::of(model, &cuts, cancel)?;
     let trees = Trees::collect(&forest, cancel)?;
-    let total_depth = forest.trees().iter().map(|tree| u64::from(tree.depth())).sum();
+    let total_depth = forest.total_depth();
     let outcomes = Outcomes::of(&trees, model.num_split_features(), total_depth, cancel)?;
     let players = model.ctrs.players(model.num_features());
     let splits = Splits::collect(&forest, &trees, &outcomes, &players, cancel)?;

@@ -52,15 +52,17 @@ impl Splits {
         let mut summaries = Summaries::new(players)?;
         let mut paths = Paths::new(players)?;
         all.summaries.try_reserve(forest.trees().len())?;
-        for (index, tree) in forest.trees().iter().enumerate() {
+        for (place, tree) in forest.sources().flat_map(|trees| trees.iter().enumerate()) {
             let summary = TreeSummary {
                 first_split: to_u32(all.splits.len())?,
                 first_feature: to_u32(all.features.len())?,
                 ..summaries.of(tree, cancel)?
             };
-            let nodes = Nodes { trees, outcomes, kind: trees.kind_of(index), mean: summary.mean };
+            let (kind, mean) = (trees.kind_of(tree), summary.mean);
+            let nodes = Nodes { trees, outcomes, kind, place, mean };
             all.splits.try_reserve(summary.splits as usize)?;
-            paths.add(&nodes, trees.roots[index], &mut all.splits, cancel)?;
+            let root = trees.roots[tree.source as usize];
+            paths.add(&nodes, root, &mut all.splits, cancel)?;
             all.summaries.push(TreeSummary { features: to_u32(paths.features.len())?, ..summary });
             paths.end(&mut all.features)?;
             cancel.check()?;
@@ -74,6 +76,8 @@ struct Nodes<'a> {
     trees: &'a Trees,
     outcomes: &'a Outcomes,
     kind: GroupKind,
+    /// The place of the tree's values among those of leaves.
+    place: usize,
     mean: f64,
 }
 
@@ -101,7 +105,7 @@ impl Nodes<'_> {
         let value = match &self.trees.leaf_values[..] {
             [] => f64::from(f32::from_bits(key)),
             _ if right_offset != 0 => 0.0,
-            values => values[key as usize],
+            values => values[key as usize + self.place],
         };
         (right_offset == 0).then_some(value - self.mean)
     }

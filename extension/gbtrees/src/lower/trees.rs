@@ -2,6 +2,14 @@
 //!
 //! Trees that `walked_as_categorical` selects have wide nodes; others have compact nodes if these can
 //! hold their links and slots. Successive trees of a kind form the groups of interleaved traversal.
+//! The trees that come from one tree of the model share its nodes, and the values of a leaf lie one
+//! after another. Equal leaves of a tree share values: those of a classifier's forest are mostly of one
+//! class, so that few lines of the cache hold them all.
+
+use std::collections::HashMap;
+
+use bytemuck::cast_slice;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::compiled::records::{
     CATEGORICAL, CompactNode, Group, GroupKind, LANES, LinearLeaf, LinearTerm, SetSpan, WideNode,
@@ -9,8 +17,8 @@ use crate::compiled::records::{
 };
 use crate::compiled::records::{default_slot, leaf_slot, monotone_key};
 use crate::compiled::sections::{
-    COMPACT_IDS, COMPACT_NODES, GROUPS, LEAF_VALUES, LINEAR_LEAVES, LINEAR_TERMS, ROOTS, SET_WORDS,
-    SETS, WIDE_IDS, WIDE_NODES, Writer,
+    COMPACT_IDS, COMPACT_NODES, GROUPS, LEAF_VALUES, LEAF_VALUES_SINGLE, LINEAR_LEAVES,
+    LINEAR_TERMS, ROOTS, SET_WORDS, SETS, WIDE_IDS, WIDE_NODES, Writer,
 };
 use crate::ensemble::{NODES_PER_CHECK, Precision};
 use crate::limits::to_u32;
@@ -18,7 +26,7 @@ use crate::lower::canonical::{Forest, LoweredCondition, LoweredNode, LoweredSpli
 use crate::lower::order;
 use crate::lower::order::Position;
 use crate::lower::points::left_share;
-use crate::memory::push;
+use crate::memory::{collect, extend, push, with_capacity};
 use crate::{Cancel, Error, ErrorKind, Result, ensemble, error};
 
 #[derive(Default)]
@@ -32,8 +40,12 @@ pub(crate) struct Trees {
     pub(crate) wide_nodes: Vec<WideNode>,
     pub(crate) wide_ids: Vec<u32>,
     pub(crate) wide_shares: Vec<f32>,
-    /// The leaves' values, if sums are f64.
+    /// The leaves' values, unless keys are their bits.
     pub(crate) leaf_values: Vec<f64>,
+    /// The same, if sums are f32.
+    leaf_values_single: Vec<f32>,
+    /// The keys of a tree's leaves, by a hash of their values.
+    known_leaves: HashMap<u64, u32>,
     /// One per leaf value, if the model has linear leaves.
     pub(crate) linear_leaves: Vec<LinearLeaf>,
     pub(crate) linear_terms: Vec<LinearTerm>,
@@ -50,15 +62,19 @@ impl Trees {
         writer.put(COMPACT_IDS, &self.compact_ids);
         writer.put(WIDE_NODES, &self.wide_nodes);
         writer.put(WIDE_IDS, &self.wide_ids);
-        writer.put(LEAF_VALUES, &self.leaf_values);
+        match &self.leaf_values_single[..] {
+            [] => writer.put(LEAF_VALUES, &self.leaf_values),
+            singles => writer.put(LEAF_VALUES_SINGLE, singles),
+        }
         writer.put(LINEAR_LEAVES, &self.linear_leaves);
         writer.put(LINEAR_TERMS, &self.linear_terms);
         writer.put(SETS, &self.sets);
         writer.put(SET_WORDS, &self.set_words);
     }
 
-    pub(crate) fn kind_of(&self, tree: usize) -> GroupKind {
-        let after = self.groups.partition_point(|group| group.first as usize <= tree);
+    /// Returns the kind of a tree's nodes.
+    pub(crate) fn kind_of(&self, tree: &LoweredTree<'_>) -> GroupKind {
+        let after = self.groups.partition_point(|group| group.first <= tree.source);
         self.groups[after - 1].kind
     }
 
@@ -70,22 +86,26 @@ impl Trees {
     pub(crate) fn collect(forest: &Forest<'_>, cancel: Cancel<'_>) -> Result<Self> {
         let mut all = Trees::default();
         let categorical = walked_as_categorical(forest, cancel)?;
-        for (index, (tree, categorical)) in forest.trees().iter().zip(categorical).enumerate() {
-            all.add(tree, categorical, forest, cancel)
+        for (index, (trees, categorical)) in forest.sources().zip(categorical).enumerate() {
+            all.add(trees, categorical, forest, cancel)
                 .map_err(|wrong| wrong.at(error::Place::Tree(index)))?;
             cancel.check()?;
+        }
+        if forest.sum_precision() == Precision::Single {
+            all.leaf_values_single = collect(all.leaf_values.iter().map(|value| *value as f32))?;
         }
         Ok(all)
     }
 
+    /// Adds the nodes of trees that come from one of the model.
     fn add(
         &mut self,
-        tree: &LoweredTree<'_>,
+        trees: &[LoweredTree<'_>],
         categorical: bool,
         forest: &Forest<'_>,
         cancel: Cancel<'_>,
     ) -> Result<()> {
-        let nodes = self.compile(tree, forest, cancel)?;
+        let nodes = self.compile(trees, forest, cancel)?;
         let first = self.roots.len();
         let kind =
             if categorical { GroupKind::Categorical } else { numerical_kind(&nodes, cancel)? };
@@ -116,7 +136,7 @@ impl Trees {
                 self.wide_shares.extend(part.iter().map(|compiled| compiled.share));
             }
         }
-        self.join_group(to_u32(first)?, tree.depth(), kind);
+        self.join_group(to_u32(first)?, trees[0].depth(), kind);
         Ok(())
     }
 
@@ -131,16 +151,28 @@ impl Trees {
         }
     }
 
-    /// Returns a leaf's key: the bits of its value, or for f64 the value's index.
-    fn leaf_key(&mut self, value: f64, sums: Precision) -> Result<u32> {
-        if sums == Precision::Single {
-            return Ok((value as f32).to_bits());
+    /// Returns a leaf's key: the bits of its value, or the index of the first of its values.
+    fn leaf_key(&mut self, values: &[f64], forest: &Forest<'_>) -> Result<u32> {
+        if let ([value], Precision::Single, false) =
+            (values, forest.sum_precision(), forest.has_vectors())
+        {
+            return Ok((*value as f32).to_bits());
         }
-        push(&mut self.leaf_values, value)?;
-        to_u32(self.leaf_values.len() - 1)
+        let next = to_u32(self.leaf_values.len())?;
+        if values.len() > 1 && !forest.has_linear_leaves() {
+            self.known_leaves.try_reserve(1)?;
+            let bytes: &[u8] = cast_slice(values);
+            let known = *self.known_leaves.entry(xxh3_64(bytes)).or_insert(next);
+            let others = self.leaf_values[known as usize..].get(..values.len());
+            if others.is_some_and(|others| cast_slice::<f64, u8>(others) == bytes) {
+                return Ok(known);
+            }
+        }
+        extend(&mut self.leaf_values, values.iter().copied())?;
+        Ok(next)
     }
 
-    /// Adds the linear model of the leaf whose key was just created.
+    /// Adds the linear model of the leaf whose value was added.
     fn add_linear_leaf(&mut self, value: f64, leaf: Option<&ensemble::LinearLeaf>) -> Result<()> {
         let first = to_u32(self.linear_terms.len())?;
         let terms = leaf.map_or(&[][..], |leaf| &leaf.terms);
@@ -155,13 +187,14 @@ impl Trees {
         Ok(())
     }
 
-    /// Returns a tree's nodes in memory order.
+    /// Returns the nodes of trees that share them, in memory order.
     fn compile(
         &mut self,
-        tree: &LoweredTree<'_>,
+        trees: &[LoweredTree<'_>],
         forest: &Forest<'_>,
         cancel: Cancel<'_>,
     ) -> Result<Vec<Compiled>> {
+        let tree = &trees[0];
         let first_set = to_u32(self.sets.len())?;
         self.sets.try_reserve(tree.sets.len())?;
         for (index, words) in tree.sets.iter().enumerate() {
@@ -178,6 +211,8 @@ impl Trees {
         compiled.try_reserve(positions.len())?;
         let slot = to_u32(leaf_slot(forest.num_features()))?;
         let filler = WideNode { key: 0, slot, right_offset: 0, kind: 0 };
+        let mut values = with_capacity(trees.len())?;
+        self.known_leaves.clear();
         for (at, position) in positions.into_iter().enumerate() {
             if at.is_multiple_of(NODES_PER_CHECK) {
                 cancel.check()?;
@@ -188,12 +223,16 @@ impl Trees {
             };
             let right_offset = right.saturating_sub(to_u32(at)?);
             let (node, share) = match tree.nodes()[id as usize] {
-                LoweredNode::Leaf { value, .. } => {
-                    let key = self.leaf_key(value, forest.sum_precision())?;
+                LoweredNode::Leaf { .. } => {
+                    values.clear();
+                    values.extend(trees.iter().filter_map(|tree| tree.leaf_value(id)));
+                    let key = self.leaf_key(&values, forest)?;
                     let node = WideNode { key, ..filler };
                     let number = id - tree.first_leaf;
                     if forest.has_linear_leaves() {
-                        self.add_linear_leaf(value, forest.linear_leaf(tree, number))?;
+                        for value in &values {
+                            self.add_linear_leaf(*value, forest.linear_leaf(tree, number))?;
+                        }
                     }
                     compiled.push(Compiled { node, id: number, share: 0.0 });
                     continue;
@@ -242,11 +281,10 @@ fn numerical_kind(nodes: &[Compiled], cancel: Cancel<'_>) -> Result<GroupKind> {
     Ok(if compact { GroupKind::Compact } else { GroupKind::Wide })
 }
 
-/// Returns which trees are walked like categorical ones.
+/// Returns which trees of the model are walked like categorical ones.
 pub(crate) fn walked_as_categorical(forest: &Forest<'_>, cancel: Cancel<'_>) -> Result<Vec<bool>> {
-    let trees = forest.trees().iter();
-    let mut categorical =
-        trees.map(|tree| has_categorical_split(tree, cancel)).collect::<Result<Vec<bool>>>()?;
+    let trees = forest.sources().map(|trees| has_categorical_split(&trees[0], cancel));
+    let mut categorical = trees.collect::<Result<Vec<bool>>>()?;
     if categorical.contains(&true) {
         for run in categorical.chunk_by_mut(|a, b| a == b) {
             if run.len() < LANES {

@@ -14,7 +14,7 @@ use crate::ensemble::Ensemble;
 use crate::eval::{BatchScratch, Kernel, Scratch};
 use crate::explain::ContributionScratch;
 use crate::lower::compile;
-use crate::random::{Shape, linear, model, with_linear_leaves};
+use crate::random::{Shape, linear, model, with_linear_leaves, with_vectors};
 use crate::{Cancel, ErrorKind, Result};
 
 /// The calls that a compiled model must survive.
@@ -108,9 +108,9 @@ fn missing_nodes_stop_evaluation() {
     stops("depth", shallow, &[Margins, Leaves, Interactions]);
     let outputs = tampered(numerical(), OUTPUTS, |outputs| outputs[0] = 2);
     stops("output", outputs, &[Margins, Contributions]);
-    stops("source", tampered(numerical(), SOURCES, |sources| sources[1] = 9), &[Leaves]);
+    stops("source", tampered(numerical(), SOURCES, |sources| sources[1] = 9), &[]);
     let merged = |sources: &mut [u32]| sources.iter_mut().skip(1).for_each(|source| *source -= 1);
-    assert!(refused(&tampered(numerical(), SOURCES, merged)), "outputs of one tree");
+    assert!(refused(&tampered(numerical(), SOURCES, merged)), "roots of no tree");
 }
 
 #[test]
@@ -127,6 +127,25 @@ fn missing_sets_and_values_stop_evaluation() {
     };
     assert!(gives_numbers(&CompiledModel::open(double()).unwrap(), Margins));
     stops("leaf", tampered(double(), COMPACT_NODES, values), &[Margins]);
+}
+
+#[test]
+fn missing_values_of_an_output_stop_evaluation() {
+    let compiled = copies_of(&with_vectors(model(5, Shape::of(4, 3, 80, 3))));
+    let opened = CompiledModel::open(compiled()).unwrap();
+    assert!([Margins, Batch].iter().all(|asked| gives_numbers(&opened, *asked)));
+    let values = opened.sections().get(LEAF_VALUES_SINGLE).len() as u32;
+    let all = |key: u32| {
+        let nodes = |nodes: &mut [crate::compiled::records::CompactNode]| {
+            nodes.iter_mut().filter(|node| node.right_offset == 0).for_each(|node| node.key = key);
+        };
+        tampered(compiled(), COMPACT_NODES, nodes)
+    };
+    assert!(!refused(&all(values - 3)));
+    stops("last output", all(values - 2), &[Margins]);
+    stops("all outputs", all(1 << 20), &[Margins]);
+    let apart = |sources: &mut [u32]| sources.iter_mut().skip(1).for_each(|source| *source += 1);
+    assert!(refused(&tampered(compiled(), SOURCES, apart)), "a tree of the model without a root");
 }
 
 #[test]

@@ -48,11 +48,10 @@ pub(crate) fn sections(compiled: &Sections<'_>, header: &Header, cancel: Cancel<
     let num_trees = header.num_trees as usize;
     let outputs = compiled.get(OUTPUTS);
     ensure(num_features > 0 && num_outputs > 0, "has no features or no outputs")?;
-    let per_tree = compiled.get(ROOTS).len() == num_trees && outputs.len() == num_trees;
-    ensure(per_tree, "does not have one root and one output per tree")?;
+    ensure(outputs.len() == num_trees, "does not have one output per tree")?;
     let in_range = outputs.iter().all(|output| *output < header.num_outputs);
     ensure(in_range, "has an output out of range")?;
-    sources(compiled, num_trees)?;
+    sources(compiled)?;
     let margins = compiled.get(BASE_MARGINS).len();
     ensure(margins == num_outputs, "does not have one base margin per output")?;
 
@@ -110,13 +109,16 @@ fn linear_leaves(compiled: &Sections<'_>, num_features: usize) -> Result<()> {
     ensure(compiled.num_ctrs() == 0, "has linear models of target statistics")
 }
 
-fn sources(compiled: &Sections<'_>, num_trees: usize) -> Result<()> {
+/// Verifies that trees come from successive trees of the model, which have a root each.
+fn sources(compiled: &Sections<'_>) -> Result<()> {
     let sources = compiled.get(SOURCES);
     let follows = |pair: &[u32]| matches!(pair, [a, b] if *b == *a || *b == *a + 1);
-    let right = sources.len() == num_trees
+    let right = sources.len() == compiled.get(OUTPUTS).len()
         && sources.first().is_none_or(|first| *first == 0)
         && sources.windows(2).all(follows);
-    ensure(right, "does not have one tree of the model per tree")
+    ensure(right, "does not have one tree of the model per tree")?;
+    let roots = sources.last().map_or(0, |last| *last as usize + 1);
+    ensure(compiled.get(ROOTS).len() == roots, "does not have one root per tree of the model")
 }
 
 /// Verifies nodes for interleaved traversal without bounds checks: a split's children are nodes, its

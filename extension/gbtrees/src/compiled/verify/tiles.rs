@@ -43,7 +43,7 @@ pub(crate) fn verify(compiled: &Sections<'_>, num_features: usize, sums: Precisi
         ensure(group.first as usize == next_tree, "has a tree in no tile or in two")?;
         next_tree += group.count as usize;
     }
-    ensure(next_tree == compiled.get(ROOTS).len(), "has a tree without a tile")?;
+    ensure(next_tree == compiled.get(OUTPUTS).len(), "has a tree without a tile")?;
     verify_chunks(compiled, sums)
 }
 
@@ -80,7 +80,7 @@ fn verify_chunks(compiled: &Sections<'_>, sums: Precision) -> Result<()> {
             && within(chunk.blocks, blocks, compiled.get(NODE_BLOCKS).len());
         ensure(nodes, "has a chunk without nodes")?;
     }
-    let all = next == compiled.get(CHUNK_GROUPS).len() && next_tree == compiled.get(ROOTS).len();
+    let all = next == compiled.get(CHUNK_GROUPS).len() && next_tree == compiled.get(OUTPUTS).len();
     ensure(all, "has a tree in no chunk")
 }
 

@@ -3,7 +3,7 @@
 //! A tree's nodes lie between its root and the next one, and each is the child of at most one split, so
 //! a walk of a whole tree meets no node twice. No leaf is deeper than its group's depth, or further
 //! below an exit than its tile group's steps: such a walk ends at a leaf, and a leaf's key finds a
-//! value.
+//! value for each output that its tree adds to.
 
 use crate::compiled::records::leaf_slot;
 use crate::compiled::records::{
@@ -24,49 +24,47 @@ pub(crate) fn verify(compiled: &Sections<'_>, sums: Precision, cancel: Cancel<'_
     let has_values =
         (sums == Precision::Double) != leaf_values.is_empty() || compiled.get(ROOTS).is_empty();
     ensure(has_values, "has leaf values of another width than its sums")?;
-    let (compact, wide) = (compiled.get(COMPACT_NODES), compiled.get(WIDE_NODES));
-    if sums == Precision::Double {
-        leaf_keys(compact, leaf_values.len(), cancel)?;
-        leaf_keys(wide, leaf_values.len(), cancel)?;
-    }
+    let values = match sums {
+        Precision::Double => leaf_values.len(),
+        Precision::Single if compiled.has_vectors() => compiled.get(LEAF_VALUES_SINGLE).len(),
+        // Keys are values.
+        Precision::Single => usize::MAX,
+    };
     outcomes(compiled, cancel)?;
+    let (compact, wide) = (compiled.get(COMPACT_NODES), compiled.get(WIDE_NODES));
     // Backwards, since a tree ends where the next of its kind begins.
     let (mut compact_end, mut wide_end) = (compact.len(), wide.len());
-    let mut after: Option<Tree> = None;
-    let mut tiles = compiled.get(TILE_GROUPS);
+    let (mut tiles, mut sources) = (compiled.get(TILE_GROUPS), compiled.get(SOURCES));
     let mut heights = Vec::new();
     for group in compiled.get(GROUPS).iter().rev() {
-        for tree in (group.first..group.first + group.count).rev() {
-            while let [before @ .., last] = tiles
-                && last.first > tree
-            {
-                tiles = before;
-            }
-            let root = compiled.get(ROOTS)[tree as usize] as usize;
-            let tile = tiles.len().checked_sub(1);
+        for source in (group.first..group.first + group.count).rev() {
+            let root = compiled.get(ROOTS)[source as usize] as usize;
             let is_compact = group.kind == GroupKind::Compact;
             let end = if is_compact { &mut compact_end } else { &mut wide_end };
             let end = std::mem::replace(end, root);
-            let tree = Tree { root, end, depth: group.depth, kind: group.kind, index: tree };
-            let after = after.replace(tree).filter(|after| tree.has_source_of(after, compiled));
+            let trees = sources.partition_point(|other| *other < source)..sources.len();
+            sources = &sources[..trees.start];
+            let last_key = values.checked_sub(trees.len());
+            let last_key = last_key.ok_or_else(|| damaged("has fewer values than a leaf"))?;
+            let tree = Tree { root, end, depth: group.depth, kind: group.kind, last_key };
             if is_compact {
-                tree.verify(compiled, compact, tile, &mut heights, cancel)?;
-                after.map_or(Ok(()), |after| tree.has_shape_of(&after, compact, cancel))?;
+                tree.verify(compact, &mut heights, cancel)?;
             } else {
-                tree.verify(compiled, wide, tile, &mut heights, cancel)?;
-                after.map_or(Ok(()), |after| tree.has_shape_of(&after, wide, cancel))?;
+                tree.verify(wide, &mut heights, cancel)?;
+            }
+            for index in trees.rev() {
+                while let [before @ .., last] = tiles
+                    && last.first as usize > index
+                {
+                    tiles = before;
+                }
+                if let Some(tile) = tiles.last().filter(|tile| tile.below > 0) {
+                    tree.exits(compiled, tile, index, &heights)?;
+                }
             }
         }
     }
     Ok(())
-}
-
-/// Verifies that the leaves' keys are indices of values.
-fn leaf_keys<N: InterleavedNode>(nodes: &[N], values: usize, cancel: Cancel<'_>) -> Result<()> {
-    let right = cancel.all(nodes.chunks(NODES_PER_CHECK), |part| {
-        part.iter().all(|node| node.right_offset() != 0 || (node.key() as usize) < values)
-    })?;
-    ensure(right, "has a leaf without a value")
 }
 
 /// Verifies that outcome nodes have the links and leaves of the wide nodes.
@@ -84,21 +82,20 @@ fn outcomes(compiled: &Sections<'_>, cancel: Cancel<'_>) -> Result<()> {
 
 #[derive(Clone, Copy)]
 struct Tree {
-    index: u32,
     root: usize,
     end: usize,
     /// Depth according to the group.
     depth: u32,
     kind: GroupKind,
+    /// The last key with a value for each output.
+    last_key: usize,
 }
 
 impl Tree {
-    /// Verifies a tree; `tile` is its group of tiles, if there are tiles.
+    /// Verifies the nodes of a tree, and sets their heights.
     fn verify<N: InterleavedNode>(
         &self,
-        compiled: &Sections<'_>,
         nodes: &[N],
-        tile: Option<usize>,
         heights: &mut Vec<u32>,
         cancel: Cancel<'_>,
     ) -> Result<()> {
@@ -108,6 +105,7 @@ impl Tree {
         heights.clear();
         heights.try_reserve(own.len())?;
         heights.resize(own.len(), 0);
+        let mut has_values = true;
         // Children follow their parents.
         for (part, nodes) in own.chunks(NODES_PER_CHECK).enumerate().rev() {
             cancel.check()?;
@@ -115,6 +113,7 @@ impl Tree {
                 let at = part * NODES_PER_CHECK + at;
                 let offset = node.right_offset() as usize;
                 if offset == 0 {
+                    has_values &= node.key() as usize <= self.last_key;
                     continue;
                 }
                 let children = heights.get_mut(at + offset..at + offset + 2);
@@ -128,49 +127,21 @@ impl Tree {
                 heights[at] = height;
             }
         }
-        ensure(heights[0] <= self.depth, "has a leaf deeper than its group says")?;
-        match tile.map(|index| &compiled.get(TILE_GROUPS)[index]) {
-            Some(tile) if tile.below > 0 => self.exits(compiled, tile, heights),
-            _ => Ok(()),
-        }
+        ensure(has_values, "has a leaf without a value")?;
+        ensure(heights[0] <= self.depth, "has a leaf deeper than its group says")
     }
 
-    /// Returns whether this tree and the one after it are outputs of one tree of the model.
-    fn has_source_of(&self, after: &Tree, compiled: &Sections<'_>) -> bool {
-        let sources = compiled.get(SOURCES);
-        sources[self.index as usize] == sources[after.index as usize]
-    }
-
-    /// Verifies that a row's leaf in this tree is at the same place in the one after it.
-    fn has_shape_of<N: InterleavedNode>(
+    /// Verifies that exits of a tree's tile are nodes of the tree, no further from its leaves than stated.
+    fn exits(
         &self,
-        after: &Tree,
-        nodes: &[N],
-        cancel: Cancel<'_>,
+        compiled: &Sections<'_>,
+        tile: &TileGroup,
+        index: usize,
+        heights: &[u32],
     ) -> Result<()> {
-        let known = self.kind == after.kind && self.end - self.root == after.end - after.root;
-        ensure(known, "has outputs of one tree with other nodes")?;
-        // The sets of categorical splits have other numbers.
-        let keys = self.kind != GroupKind::Categorical;
-        let own = nodes[self.root..self.end].chunks(NODES_PER_CHECK);
-        let right = cancel.all(
-            own.zip(nodes[after.root..after.end].chunks(NODES_PER_CHECK)),
-            |(own, after)| {
-                own.iter().zip(after).all(|(own, after)| {
-                    own.right_offset() == after.right_offset()
-                        && own.slot() == after.slot()
-                        && (own.right_offset() == 0 || !keys || own.key() == after.key())
-                })
-            },
-        )?;
-        ensure(right, "has outputs of one tree with other splits")
-    }
-
-    /// Verifies that exits of the tile are nodes of the tree, no further from its leaves than stated.
-    fn exits(&self, compiled: &Sections<'_>, tile: &TileGroup, heights: &[u32]) -> Result<()> {
         let is_wide = |kind| kind != GroupKind::Compact;
         ensure(is_wide(tile.kind) == is_wide(self.kind), "has a tile with exits of another kind")?;
-        let start = tile.leaves as usize + (((self.index - tile.first) as usize) << tile.levels);
+        let start = tile.leaves as usize + ((index - tile.first as usize) << tile.levels);
         let exits = &compiled.get(TILE_EXITS)[start..start + (1 << tile.levels)];
         let right = exits.iter().all(|exit| {
             let at = (*exit as usize).checked_sub(self.root);
@@ -187,7 +158,7 @@ pub(crate) fn verify_splits(
     cancel: Cancel<'_>,
 ) -> Result<()> {
     let summaries = compiled.get(TREE_SUMMARIES);
-    let trees = compiled.get(ROOTS).len();
+    let trees = compiled.get(OUTPUTS).len();
     ensure([0, trees].contains(&summaries.len()), "does not have one summary per tree")?;
     let right = summaries.iter().all(|summary| summary.points > 0);
     ensure(right, "has a tree without points")?;
@@ -199,22 +170,17 @@ pub(crate) fn verify_splits(
     let (mut split, mut feature) = (0usize, 0usize);
     let mut rights = Vec::new();
     let size = Size { num_features, num_slots: compiled.num_slots(num_features) };
-    for group in compiled.get(GROUPS) {
-        let trees = group.first as usize..(group.first + group.count) as usize;
-        for summary in summaries.iter().take(trees.end).skip(trees.start) {
-            let follows =
-                summary.first_split as usize == split && summary.first_feature as usize == feature;
-            ensure(follows, "has a tree's splits in a wrong place")?;
-            let splits = compiled
-                .get(SPLITS)
-                .get(split..)
-                .and_then(|all| all.get(..summary.splits as usize));
-            ensure(splits.is_some(), "has a tree without its splits")?;
-            let splits = verified::sure(splits, "they are there");
-            of_tree(compiled, summary, splits, (size, group.depth), &mut rights, cancel)?;
-            split += splits.len();
-            feature += summary.features as usize;
-        }
+    for (summary, depth) in summaries.iter().zip(compiled.depths()) {
+        let follows =
+            summary.first_split as usize == split && summary.first_feature as usize == feature;
+        ensure(follows, "has a tree's splits in a wrong place")?;
+        let splits =
+            compiled.get(SPLITS).get(split..).and_then(|all| all.get(..summary.splits as usize));
+        ensure(splits.is_some(), "has a tree without its splits")?;
+        let splits = verified::sure(splits, "they are there");
+        of_tree(compiled, summary, splits, (size, depth), &mut rights, cancel)?;
+        split += splits.len();
+        feature += summary.features as usize;
     }
     let right = split == compiled.get(SPLITS).len() && feature == features.len();
     ensure(right, "has splits of no tree")

@@ -12,7 +12,7 @@ use std::ops::{Range, RangeInclusive};
 use crate::compiled::aligned::prefetch_all;
 use crate::compiled::sections::{
     BASE_MARGINS, CODE_TABLES, CODINGS, COMPOUND_RUNS, COMPOUND_WORDS, CONDITION_COLUMNS,
-    CONDITION_RUNS, LARGE_SETS, OUTPUTS, RANKS, ROOTS, SEARCH_TREES, SEGMENTS, SOURCES, Sections,
+    CONDITION_RUNS, LARGE_SETS, OUTPUTS, RANKS, SEARCH_TREES, SEGMENTS, SOURCES, Sections,
     TILE_EXITS, TILE_GROUPS, TILE_NODES,
 };
 use crate::compiled::tiles::{
@@ -22,12 +22,12 @@ use crate::compiled::tiles::{
 use crate::eval::block::columns::{
     ColumnValues, bit_of_code, columns_by_search, goes_right_large, operands, search_tree,
 };
-use crate::eval::block::lower_levels::{BlockKeys, LowerLevels, RowNodes};
+use crate::eval::block::lower_levels::{BlockKeys, LeafKeys, LowerLevels};
 use crate::eval::block::types::{
     BLOCK, BlockKernel, BlockRows, BlockSum, BlockValues, Codes, MAX_TOGETHER, Mask, NO_MASK,
     PathBits, RANK_BITS, Ranks, Sums,
 };
-use crate::eval::block::vectors;
+use crate::eval::block::vectors::{self, WaitingTrees};
 use crate::eval::interleaved::NodeSections;
 
 /// Numbers of features for which rows are prefetched before reading columns: processors prefetch
@@ -49,11 +49,11 @@ pub(in crate::eval) struct Buffers<S> {
     path: PathBits,
     leaf_indices: Box<[u8; BLOCK]>,
     /// The rows' leaves in the last tree with levels below its tile.
-    leaves: Box<RowNodes>,
-    /// That tree.
-    leaves_of: Option<usize>,
-    /// A tree's leaves, each with a value per output.
-    vectors: Vec<S>,
+    leaf_keys: Box<LeafKeys>,
+    /// That tree of the model.
+    leaves_of: Option<u32>,
+    /// Trees of several outputs.
+    waiting: WaitingTrees<S>,
     /// Initial sums, one per output.
     start: Vec<S>,
     sums: Vec<Sums<S>>,
@@ -71,9 +71,9 @@ impl<S: BlockSum> Buffers<S> {
             masks: no_masks(),
             path: [NO_MASK; MAX_LEVELS as usize],
             leaf_indices: Box::new([0; BLOCK]),
-            leaves: Box::new([0; BLOCK]),
+            leaf_keys: Box::new([0; BLOCK]),
             leaves_of: None,
-            vectors: Vec::new(),
+            waiting: WaitingTrees::new(),
             start: Vec::new(),
             sums: Vec::new(),
             keys: BlockKeys::default(),
@@ -112,7 +112,9 @@ pub(super) unsafe fn sums<S: BlockSum>(
     let outputs = compiled.get(BASE_MARGINS).len();
     buffers.start.resize(outputs, S::ZERO);
     S::start(compiled, &mut buffers.start);
-    let by_row = rows.count >= kernel.min_by_row && vectors::can_be(compiled);
+    let groups = compiled.get(TILE_GROUPS);
+    let is_deep = groups.iter().any(|group| group.below > 0);
+    let by_row = (is_deep || rows.count >= kernel.min_by_row) && vectors::can_be(compiled);
     if by_row {
         out.chunks_exact_mut(outputs).for_each(|out| out.copy_from_slice(&buffers.start));
     } else {
@@ -123,9 +125,9 @@ pub(super) unsafe fn sums<S: BlockSum>(
     }
     // SAFETY: the processor has the kernel's instructions.
     unsafe { read_columns(kernel, compiled, buffers, rows) };
-    let groups = compiled.get(TILE_GROUPS);
     buffers.leaves_of = None;
-    if groups.iter().any(|group| group.below > 0) {
+    buffers.waiting.clear();
+    if is_deep {
         buffers.keys.set(rows);
     }
     for segment in compiled.get(SEGMENTS) {
@@ -135,15 +137,22 @@ pub(super) unsafe fn sums<S: BlockSum>(
             let groups = groups.iter().enumerate().skip(segment.first_group as usize);
             for (index, group) in groups.take(segment.groups as usize) {
                 evaluate_compounds(kernel, compiled, index, &mut buffers.masks, rows.count);
-                if by_row {
-                    add_vectors_of_group(kernel, compiled, group, buffers, rows, out);
-                } else {
-                    add_group(kernel, compiled, group, buffers, rows);
+                match (by_row, group.below > 0) {
+                    (true, true) => {
+                        add_vectors_of_deep_group(kernel, compiled, group, buffers, rows, out);
+                    }
+                    (true, false) => {
+                        add_vectors_of_group(kernel, compiled, group, buffers, rows, out);
+                    }
+                    (false, true) => add_deep_group(kernel, compiled, group, buffers, rows),
+                    (false, false) => add_group(kernel, compiled, group, buffers, rows),
                 }
             }
         }
     }
     if by_row {
+        // SAFETY: the processor has the kernel's instructions; outputs are the model's.
+        unsafe { buffers.waiting.add(kernel, outputs, out) };
         return;
     }
     let rows_and_lanes = out.chunks_exact_mut(outputs).zip(S::lanes(kernel));
@@ -403,11 +412,6 @@ unsafe fn add_group<S: BlockSum>(
     buffers: &mut Buffers<S>,
     rows: &BlockRows<'_>,
 ) {
-    if group.below > 0 {
-        // SAFETY: as for this function.
-        unsafe { add_deep_group(kernel, compiled, group, buffers, rows) };
-        return;
-    }
     let Buffers { masks, path, sums, .. } = buffers;
     let levels = group.levels;
     let add = S::add_kernel(kernel, levels);
@@ -436,7 +440,7 @@ unsafe fn add_group<S: BlockSum>(
     }
 }
 
-/// Walks the trees of a group and adds their leaves to the sums in `out`, row by row.
+/// Walks the trees of a group, whose leaves wait to be added to the sums in `out`, row by row.
 ///
 /// # Safety
 /// As for [`add_group`]; `out` has the rows' sums.
@@ -448,7 +452,7 @@ unsafe fn add_vectors_of_group<S: BlockSum>(
     rows: &BlockRows<'_>,
     out: &mut [S],
 ) {
-    let Buffers { masks, path, leaf_indices, vectors, start, .. } = buffers;
+    let Buffers { masks, path, waiting, start, .. } = buffers;
     let (levels, count) = (group.levels, group.count as usize);
     let places = &compiled.get(OUTPUTS)[group.first as usize..][..count];
     let nodes = &compiled.get(TILE_NODES)[group.nodes as usize..];
@@ -458,25 +462,20 @@ unsafe fn add_vectors_of_group<S: BlockSum>(
     let mut tree = 0;
     while tree < count {
         let (first, nodes) = (places[tree] as usize, nodes_of(tree));
-        let follow = (tree + 1..count).take(MAX_TOGETHER - 1).zip(places[tree] + 1..);
+        let follow = (tree + 1..count).zip(places[tree] + 1..);
         let follow =
             follow.take_while(|(tree, place)| places[*tree] == *place && nodes_of(*tree) == nodes);
-        let together = 1 + follow.count();
-        if tree == 0 || nodes_of(tree - 1) != nodes {
-            // SAFETY: as for this function.
-            unsafe {
-                walk_tile(kernel, group, nodes, masks, rows.count, path);
-                (kernel.leaf_indices)(path, rows.count, levels, leaf_indices);
-            }
-        }
-        let leaves = (tree..tree + together).map(leaves_of);
-        vectors::set(vectors, leaves);
+        let trees = tree..tree + 1 + follow.count();
         // SAFETY: the processor has the kernel's instructions; leaf indices are below 2^levels, and each output is one
         // of the model's.
         unsafe {
-            S::add_vectors(kernel)[together](leaf_indices, vectors, start.len(), &mut out[first..]);
+            let outputs = first..first + trees.len();
+            let waiting = waiting.next(kernel, outputs, start.len(), out);
+            walk_tile(kernel, group, nodes, masks, rows.count, path);
+            (kernel.leaf_indices)(path, rows.count, levels, &mut waiting.indices);
+            waiting.set(trees.clone().map(leaves_of));
         }
-        tree += together;
+        tree = trees.end;
     }
 }
 
@@ -491,49 +490,94 @@ unsafe fn add_deep_group<S: BlockSum>(
     buffers: &mut Buffers<S>,
     rows: &BlockRows<'_>,
 ) {
-    let Buffers { masks, path, leaf_indices, leaves, leaves_of, sums, keys, .. } = buffers;
-    let levels = group.levels;
-    let (outputs, roots) = (compiled.get(OUTPUTS), compiled.get(ROOTS));
+    let (outputs, values) = (compiled.get(OUTPUTS), S::leaf_values(compiled));
+    let lanes = &S::lanes(kernel)[..rows.count.min(BLOCK)];
+    let has_vectors = compiled.has_vectors();
+    for tree in 0..group.count as usize {
+        // SAFETY: as for this function.
+        let place = unsafe { find_leaves(kernel, compiled, group, tree, buffers, rows) };
+        let sums = &mut buffers.sums[outputs[group.first as usize + tree] as usize];
+        for (key, lane) in buffers.leaf_keys.iter().zip(lanes) {
+            // SAFETY: the keys are of the tree's leaves.
+            sums.0[usize::from(*lane) % BLOCK] += unsafe {
+                if has_vectors {
+                    S::of_vector(values, *key, place)
+                } else {
+                    S::of_key(values, *key)
+                }
+            };
+        }
+    }
+}
+
+/// Walks the trees of a group with levels below its tiles, and adds their leaves to the sums in `out`, row by row.
+///
+/// # Safety
+/// As for [`add_vectors_of_group`].
+unsafe fn add_vectors_of_deep_group<S: BlockSum>(
+    kernel: &BlockKernel,
+    compiled: Sections<'_>,
+    group: &TileGroup,
+    buffers: &mut Buffers<S>,
+    rows: &BlockRows<'_>,
+    out: &mut [S],
+) {
+    let (first, count) = (group.first as usize, group.count as usize);
+    let (outputs, sources) = (compiled.get(OUTPUTS), compiled.get(SOURCES));
+    let values = S::leaf_values(compiled);
+    // SAFETY: as for this function.
+    unsafe { buffers.waiting.add(kernel, buffers.start.len(), out) };
+    let mut tree = 0;
+    while tree < count {
+        // SAFETY: as for this function.
+        let place = unsafe { find_leaves(kernel, compiled, group, tree, buffers, rows) };
+        let (index, end) = (first + tree, first + count);
+        let follow = (index + 1..end).take(MAX_TOGETHER - 1).zip(outputs[index] + 1..);
+        let follow = follow.take_while(|(other, output)| {
+            sources[*other] == sources[index] && outputs[*other] == *output
+        });
+        let together = 1 + follow.count();
+        let (stride, sums) = (buffers.start.len(), &mut out[outputs[index] as usize..]);
+        // SAFETY: the keys are of leaves with a value for each of the tree's outputs, of which these are some.
+        unsafe { vectors::add_at(together, &buffers.leaf_keys, &values[place..], stride, sums) };
+        tree += together;
+    }
+}
+
+/// Finds the leaves of a tree of a group with levels below its tiles, unless they are known of another output of the
+/// same tree of the model. Returns the place of this output's values among those of a leaf.
+///
+/// # Safety
+/// As for [`add_group`].
+unsafe fn find_leaves<S: BlockSum>(
+    kernel: &BlockKernel,
+    compiled: Sections<'_>,
+    group: &TileGroup,
+    tree: usize,
+    buffers: &mut Buffers<S>,
+    rows: &BlockRows<'_>,
+) -> usize {
+    let Buffers { masks, path, leaf_indices, leaf_keys, leaves_of, keys, .. } = buffers;
     let sources = compiled.get(SOURCES);
-    let tile_nodes =
-        compiled.get(TILE_NODES)[group.nodes as usize..].chunks_exact(group.tile_nodes());
-    let node_sections = &NodeSections::of(compiled);
-    let (lanes, values) = (S::lanes(kernel), S::leaf_values(compiled));
-    let count = group.count as usize;
-    let further_to = |index: usize| roots[index].wrapping_sub(roots[index - 1]);
-    for (tree, nodes) in tile_nodes.enumerate().take(count) {
-        let index = group.first as usize + tree;
-        let sums = &mut sums[outputs[index] as usize];
+    let (first, last) = (group.first as usize, group.first as usize + group.count as usize - 1);
+    let source = sources[first + tree];
+    if *leaves_of != Some(source) {
+        let (levels, size) = (group.levels, group.tile_nodes());
+        let nodes = &compiled.get(TILE_NODES)[group.nodes as usize + tree * size..][..size];
         let start = group.leaves as usize + (tree << levels);
         let exits = &compiled.get(TILE_EXITS)[start..start + (1 << levels)];
         let lower = LowerLevels { exits, kind: group.kind, steps: group.below };
-        // A tree of the same source has the shape of the one before it.
-        if leaves_of.is_some_and(|tree| tree + 1 == index && sources[tree] == sources[index]) {
-            let further = further_to(index);
-            leaves.iter_mut().for_each(|leaf| *leaf = leaf.wrapping_add(further));
-        } else {
-            // SAFETY: the processor has the kernel's instructions; the group is the compiled model's, and
-            // keys were set before its trees; leaf indices are below the number of the tile's leaves.
-            unsafe {
-                walk_tile(kernel, group, nodes, masks, rows.count, path);
-                (kernel.leaf_indices)(path, rows.count, levels, leaf_indices);
-                lower.find_leaves(node_sections, rows, keys, leaf_indices, leaves);
-            }
-        }
-        *leaves_of = Some(index);
-        let is_followed = sources.get(index + 1) == Some(&sources[index]);
-        if !is_followed && tree + 1 < count {
-            lower.fetch_ahead(compiled, index + 1);
-        }
-        let further = if is_followed { further_to(index + 1) } else { 0 };
-        // SAFETY: verification has checked that a tree of the same source has its leaves at the same places
-        // from its root on; the keys are leaves'.
+        // SAFETY: the processor has the kernel's instructions; the group is the compiled model's, and keys
+        // were set before its trees; leaf indices are below the number of the tile's leaves.
         unsafe {
-            let leaves = &leaves[..rows.count.min(BLOCK)];
-            lower.add(node_sections, leaves, further, |row, key| {
-                let lane = usize::from(lanes[row % BLOCK]) % BLOCK;
-                sums.0[lane] += S::of_key(values, key);
-            });
+            walk_tile(kernel, group, nodes, masks, rows.count, path);
+            (kernel.leaf_indices)(path, rows.count, levels, leaf_indices);
+            lower.find_leaves(&NodeSections::of(compiled), rows, keys, leaf_indices, leaf_keys);
+        }
+        *leaves_of = Some(source);
+        if sources[last] > source {
+            lower.fetch_ahead(compiled, source as usize + 1);
         }
     }
+    first + tree - sources.partition_point(|other| *other < source)
 }

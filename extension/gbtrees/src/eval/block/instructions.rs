@@ -465,26 +465,28 @@ macro_rules! block_kernel {
             /// # Safety
             /// The processor has the instructions that the function is compiled for.
             unsafe fn add_vectors<const COUNT: usize>(
-                indices: &[u8; BLOCK],
-                vectors: &[f32],
+                trees: &[VectorTree<f32>],
+                width: usize,
+                place: usize,
                 stride: usize,
                 sums: &mut [f32],
             ) {
                 // SAFETY: see above.
-                unsafe { vectors::add::<f32, COUNT>(indices, vectors, stride, sums) }
+                unsafe { vectors::add::<f32, COUNT>(trees, width, place, stride, sums) }
             }
 
             $(#[$features])?
             /// # Safety
             /// The processor has the instructions that the function is compiled for.
             unsafe fn add_vectors_double<const COUNT: usize>(
-                indices: &[u8; BLOCK],
-                vectors: &[f64],
+                trees: &[VectorTree<f64>],
+                width: usize,
+                place: usize,
                 stride: usize,
                 sums: &mut [f64],
             ) {
                 // SAFETY: see above.
-                unsafe { vectors::add::<f64, COUNT>(indices, vectors, stride, sums) }
+                unsafe { vectors::add::<f64, COUNT>(trees, width, place, stride, sums) }
             }
 
             $(#[$features])?

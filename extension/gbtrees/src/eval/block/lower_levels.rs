@@ -6,7 +6,7 @@
     reason = "the kernel indexes nodes and keys that the compiled model's check has vouched for"
 )]
 
-use crate::compiled::aligned::{prefetch, prefetch_all};
+use crate::compiled::aligned::prefetch_all;
 use crate::compiled::records::leaf_slot;
 use crate::compiled::records::{GroupKind, InterleavedNode, LANES};
 use crate::compiled::sections::{COMPACT_NODES, ROOTS, Sections, WIDE_NODES};
@@ -39,8 +39,8 @@ impl BlockKeys {
     }
 }
 
-/// A node per row of a block, by its index.
-pub(super) type RowNodes = [u32; BLOCK];
+/// The key of each row's leaf.
+pub(super) type LeafKeys = [u32; BLOCK];
 
 /// Steps between two checks of which rows have reached a leaf.
 const STRIDE: u32 = 4;
@@ -58,7 +58,7 @@ pub(super) struct LowerLevels<'a> {
 const MAX_FETCHED: usize = 16 << 10;
 
 impl LowerLevels<'_> {
-    /// Prefetches the nodes of another tree of the same kind.
+    /// Prefetches the nodes of another tree of the model, of the same kind.
     pub(super) fn fetch_ahead(&self, compiled: Sections<'_>, tree: usize) {
         fn fetch<N>(nodes: &[N], root: usize, next: usize) {
             let end = next.clamp(root, nodes.len()).min(root + MAX_FETCHED);
@@ -73,7 +73,7 @@ impl LowerLevels<'_> {
         }
     }
 
-    /// Finds each row's leaf.
+    /// Finds the key of each row's leaf.
     ///
     /// # Safety
     /// Nodes and exits are of one compiled model, keys have been set for the rows, and indices are of
@@ -84,42 +84,21 @@ impl LowerLevels<'_> {
         rows: &BlockRows<'_>,
         keys: &BlockKeys,
         leaf_indices: &[u8; BLOCK],
-        leaves: &mut RowNodes,
+        leaf_keys: &mut LeafKeys,
     ) {
         let keys = Keys { keys: &keys.keys, width: keys.width };
         let (indices, num_features) = (&leaf_indices[..rows.count.min(BLOCK)], rows.num_features);
         // SAFETY: as for this function.
         unsafe {
             match self.kind {
-                GroupKind::Compact => self.walk_from_exits(nodes.compact, &keys, indices, leaves),
-                GroupKind::Wide => self.walk_from_exits(nodes.wide, &keys, indices, leaves),
+                GroupKind::Compact => {
+                    self.walk_from_exits(nodes.compact, &keys, indices, leaf_keys);
+                }
+                GroupKind::Wide => self.walk_from_exits(nodes.wide, &keys, indices, leaf_keys),
                 GroupKind::Categorical => {
                     let features = rows.features;
                     let keys = KeysAndSets { keys, features, num_features, nodes };
-                    self.walk_from_exits(nodes.wide, &keys, indices, leaves);
-                }
-            }
-        }
-    }
-
-    /// Calls `visit` with each row and the key of its leaf, and prefetches the node that is `further` behind it: the leaf
-    /// of the tree's next output.
-    ///
-    /// # Safety
-    /// The leaves are some of this tree's.
-    pub(super) unsafe fn add(
-        &self,
-        nodes: &NodeSections<'_>,
-        leaves: &[u32],
-        further: u32,
-        visit: impl FnMut(usize, u32),
-    ) {
-        // SAFETY: as for this function.
-        unsafe {
-            match self.kind {
-                GroupKind::Compact => add_leaves(nodes.compact, leaves, further, visit),
-                GroupKind::Wide | GroupKind::Categorical => {
-                    add_leaves(nodes.wide, leaves, further, visit);
+                    self.walk_from_exits(nodes.wide, &keys, indices, leaf_keys);
                 }
             }
         }
@@ -133,38 +112,21 @@ impl LowerLevels<'_> {
         nodes: &[N],
         keys: &impl GoesLeft<N>,
         leaf_indices: &[u8],
-        at: &mut RowNodes,
+        leaf_keys: &mut LeafKeys,
     ) {
-        *at = [self.exits[0]; BLOCK];
+        let mut at = [self.exits[0]; BLOCK];
         for (at, index) in at.iter_mut().zip(leaf_indices) {
             let index = usize::from(*index);
             // SAFETY: a tile has as many exits as leaves.
             *at = unsafe { *verified::at(self.exits, index, "a tile's path has an exit") };
         }
         // SAFETY: exits are nodes, and the keys the rows'.
-        unsafe { walk(nodes, keys, at, leaf_indices.len(), self.steps) };
+        unsafe { walk(nodes, keys, &mut at, leaf_indices.len(), self.steps, leaf_keys) };
     }
 }
 
-/// # Safety
-/// The leaves are nodes.
-unsafe fn add_leaves<N: InterleavedNode>(
-    nodes: &[N],
-    leaves: &[u32],
-    further: u32,
-    mut visit: impl FnMut(usize, u32),
-) {
-    for (row, at) in leaves.iter().enumerate() {
-        prefetch(nodes, at.wrapping_add(further) as usize);
-        // SAFETY: guaranteed by the caller.
-        let leaf = unsafe { verified::at(nodes, *at as usize, "a walk ends at a node") };
-        verified::check(leaf.right_offset() == 0, "a walk ends at a leaf");
-        visit(row, leaf.key());
-    }
-}
-
-/// Walks the first `count` rows, at most `steps` each. Rows at a leaf drop out, so that no row waits
-/// for the deepest of its neighbours.
+/// Walks the first `count` rows to their leaves, `steps` at most, and writes the leaves' keys. Rows at a leaf
+/// drop out, so that no row waits for the deepest of its neighbours.
 ///
 /// # Safety
 /// All rows are at nodes; `keys` can decide every node for each lane, including unused lanes of the
@@ -176,6 +138,7 @@ unsafe fn walk<N: InterleavedNode>(
     at: &mut [u32; BLOCK],
     count: usize,
     mut steps: u32,
+    leaf_keys: &mut LeafKeys,
 ) {
     let mut walking: [u16; BLOCK] = std::array::from_fn(|row| row as u16);
     let mut left = count;
@@ -193,12 +156,14 @@ unsafe fn walk<N: InterleavedNode>(
                 walking[kept % BLOCK] = row as u16;
                 // SAFETY: a walk ends at a node.
                 let node = unsafe { verified::at(nodes, end, "a walk ends at a node") };
+                leaf_keys[row] = node.key();
                 kept += usize::from(first + lane < left && node.right_offset() != 0);
             }
         }
         left = kept;
         steps -= stride;
     }
+    verified::check(left == 0, "a walk ends at a leaf");
 }
 
 /// # Safety

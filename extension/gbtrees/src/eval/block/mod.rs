@@ -43,7 +43,7 @@ use crate::eval::block::types::parts_in_use;
 pub(super) use crate::eval::block::types::{BLOCK, BlockKernel, BlockRows, BlockSum};
 
 use crate::compiled::sections::{
-    COMPOUND_RUNS, CONDITION_COLUMNS, CONDITION_RUNS, Sections, TILE_GROUPS,
+    COMPOUND_RUNS, CONDITION_COLUMNS, CONDITION_RUNS, OUTPUTS, ROOTS, Sections, TILE_GROUPS,
 };
 use crate::compiled::tiles::{ConditionColumn, MAX_TREE, TileForm, TileGroup};
 use crate::eval::block::columns::columns_by_search;
@@ -92,6 +92,9 @@ impl BlockKernel {
     fn pays(&self, compiled: Sections<'_>, total_depth: u64, rows: &BlockRows<'_>) -> bool {
         let below = |group: &TileGroup| u64::from(group.below) * u64::from(group.count);
         let below: u64 = compiled.get(TILE_GROUPS).iter().map(below).sum();
+        // Outputs of one tree of the model are walked once.
+        let (walked, trees) = (compiled.get(ROOTS).len(), compiled.get(OUTPUTS).len());
+        let below = below * walked as u64 / trees.max(1) as u64;
         let keys = if below == 0 { KEYS_COST * rows.num_features as u64 } else { 0 };
         let steps = STEP_COST.saturating_mul(total_depth.saturating_sub(below));
         let saved = steps.saturating_add(keys).saturating_sub(self.ranks_cost(compiled));

@@ -56,6 +56,15 @@ pub(super) struct Costs {
     pub(super) condition: u64,
 }
 
+/// A tree of several outputs, for a block of rows.
+#[derive(Clone, Debug)]
+pub(in crate::eval) struct VectorTree<S> {
+    /// Each row's leaf.
+    pub(super) indices: [u8; BLOCK],
+    /// The leaves' values, one per output.
+    pub(super) vectors: Vec<S>,
+}
+
 /// Most outputs of a tree that are added together.
 pub(super) const MAX_TOGETHER: usize = 8;
 
@@ -64,9 +73,10 @@ pub(super) const LEVELS: usize = TILE_LEVELS as usize + 1;
 
 pub(super) type Walk = unsafe fn(nodes: &[u16], &[Mask], rows: usize, &mut PathBits);
 pub(super) type Add<S> = unsafe fn(&PathBits, rows: usize, leaves: &[S], &mut Sums<S>);
-/// By the number of a tree's outputs that are added together; the first is not used.
+/// By the number of outputs that are added together; the first is not used.
 pub(super) type AddVectors<S> =
-    [unsafe fn(&[u8; BLOCK], vectors: &[S], stride: usize, sums: &mut [S]); MAX_TOGETHER + 1];
+    [unsafe fn(&[VectorTree<S>], width: usize, place: usize, stride: usize, sums: &mut [S]);
+        MAX_TOGETHER + 1];
 pub(super) type AddWide<S> = unsafe fn(
     &PathBits,
     rows: usize,
@@ -131,8 +141,8 @@ pub(in crate::eval) struct BlockKernel {
     pub(super) add_wide: AddWide<f32>,
     /// Like `add_wide`, for f64 sums.
     pub(super) add_wide_double: AddWide<f64>,
-    /// By outputs: adds to each row's sums the values of its leaf. `sums` has those of a row every `stride`, and `vectors`
-    /// the leaves' values, one after another.
+    /// By outputs: adds to each row's sums the values of its leaf in each tree, from `place` on. `sums` has those of a row
+    /// every `stride`, and a tree's vectors those of a leaf every `width`.
     pub(super) add_vectors: AddVectors<f32>,
     /// Like `add_vectors`, for f64 sums.
     pub(super) add_vectors_double: AddVectors<f64>,

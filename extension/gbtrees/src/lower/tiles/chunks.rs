@@ -130,8 +130,7 @@ impl Chunks {
 /// ranks, found by comparing with a whole search tree, and of trees.
 fn pays(forest: &Forest<'_>, columns: &ConditionColumns) -> bool {
     let trees = forest.trees().len();
-    let steps: u64 = forest.trees().iter().map(|tree| u64::from(tree.depth())).sum();
     let ranks = 1000 * columns.records.len() + 20 * columns.search_trees.len();
     let chunks = ranks + 12_000 * trees.div_ceil(CHUNK_TREES) + 1000 * trees;
-    450 * steps > chunks as u64
+    450 * forest.total_depth() > chunks as u64
 }

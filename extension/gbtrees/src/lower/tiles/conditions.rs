@@ -74,7 +74,7 @@ impl<'a> Sets<'a> {
     /// Collects the sets of a forest, which the compiled model stores tree by tree.
     pub(crate) fn of(forest: &'a Forest<'a>, cancel: Cancel<'_>) -> Result<Self> {
         let mut all = Sets::default();
-        let sets = forest.trees().iter().flat_map(|tree| &tree.sets);
+        let sets = forest.sources().flat_map(|trees| &trees[0].sets);
         for (index, set) in sets.enumerate() {
             if index.is_multiple_of(NODES_PER_CHECK) {
                 cancel.check()?;

@@ -2,7 +2,7 @@
 
 use crate::Cancel;
 use crate::compiled::tiles::{MAX_LEVELS, node_index, tile_leaves, tile_nodes};
-use crate::lower::canonical::{Forest, LoweredNode, LoweredTree};
+use crate::lower::canonical::{Forest, LoweredTree};
 use crate::lower::order::children;
 use crate::lower::tiles::conditions::{Condition, Sets, condition_of};
 use crate::memory::{collect, extend, filled};
@@ -54,10 +54,7 @@ pub(crate) fn leaf_values(
 ) -> Result<Vec<f64>> {
     let mut leaves = filled(length, 0.0)?;
     for (leaf, id) in leaves.iter_mut().zip(ids) {
-        let value = match tree.nodes()[id as usize] {
-            LoweredNode::Leaf { value, .. } => Some(value),
-            _ => None,
-        };
+        let value = tree.leaf_value(id);
         *leaf = verified::known(value, "a tile that holds its tree ends at leaves")?;
     }
     Ok(leaves)

@@ -154,7 +154,7 @@ impl TileWriter<'_> {
         // group.
         let mut in_group = HashSet::new();
         for (index, (tree, form)) in self.forest.trees().iter().zip(&self.forms).enumerate() {
-            let kind = self.trees.kind_of(index);
+            let kind = self.trees.kind_of(tree);
             let depth = tree.depth();
             let (form, levels, below, own) = match form {
                 Form::Plain => {
@@ -172,7 +172,7 @@ impl TileWriter<'_> {
             let wide = set_of(wide)?;
             let fits = wide.union(&in_group).count() <= MAX_CONDITIONS;
             let joins = |group: &TileGroup| {
-                group.count < LANES as u32
+                group.count as usize + self.kept_together(index) <= LANES
                     && group.form == form
                     && match form {
                         TileForm::Plain => joins(group, below, kind),
@@ -214,6 +214,14 @@ impl TileWriter<'_> {
             compounds += own;
         }
         Ok(groups)
+    }
+
+    /// Returns how many trees from one on come from the same tree of the model, which kernels add together; 1 if they
+    /// are too many for a group.
+    fn kept_together(&self, index: usize) -> usize {
+        let trees = &self.forest.trees()[index..];
+        let same = trees.iter().take_while(|tree| tree.source == trees[0].source).count();
+        if same > LANES { 1 } else { same }
     }
 
     fn conditions_of(&self, group: &TileGroup) -> Result<HashSet<Condition>> {
@@ -310,7 +318,7 @@ impl TileWriter<'_> {
             if group.below == 0 {
                 self.leaves(&leaves(tree, group.levels, &tile)?)?;
             } else {
-                self.exits(index, tree, &tile)?;
+                self.exits(tree, &tile)?;
             }
             self.cancel.check()?;
         }
@@ -356,7 +364,7 @@ impl TileWriter<'_> {
     }
 
     /// Writes a tree's exits: indices among the nodes of its kind.
-    fn exits(&mut self, index: usize, tree: &LoweredTree<'_>, tile: &Filled) -> Result<()> {
+    fn exits(&mut self, tree: &LoweredTree<'_>, tile: &Filled) -> Result<()> {
         let mut index_of = filled(tree.nodes().len(), 0usize)?;
         for (index, position) in order::positions(tree, self.cancel)?.into_iter().enumerate() {
             if index.is_multiple_of(NODES_PER_CHECK) {
@@ -366,7 +374,7 @@ impl TileWriter<'_> {
                 index_of[id as usize] = index;
             }
         }
-        let root = self.trees.roots[index] as usize;
+        let root = self.trees.roots[tree.source as usize] as usize;
         self.tiles.exits.try_reserve(tile.ends.len())?;
         for id in &tile.ends {
             self.tiles.exits.push(to_u32(root + index_of[*id as usize])?);
