@@ -19,7 +19,7 @@ fuzz_target!(|input: &[u8]| {
     } else {
         check::<Reply>(&framed);
     }
-    // What follows a message as it is: no more than is there, and no more than is allowed.
+    // The bytes behind a message: no more than there are, and no more than is allowed.
     let (announced, allowed) = (u64::from(*choice), rest.len() as u64 / 2);
     if let Ok(bytes) = receive_bytes(&mut &*rest, announced, allowed) {
         assert!(

@@ -23,7 +23,7 @@ fuzz_target!(|text: &str| {
     if let Some(found) = nearest(text, NAMES.into_iter()) {
         assert!(NAMES.contains(&found));
     }
-    // What a query may begin with changes nothing.
+    // Space, comments and parentheses in front of a query make no difference.
     let query = begins_like_a_query(text);
     for before in [" ", "(", "-- select\n", "/* x */", "\t/**/\n"] {
         assert_eq!(begins_like_a_query(&format!("{before}{text}")), query, "{before}{text}");

@@ -71,7 +71,7 @@ run() {
 
 for target in "${targets[@]}"; do
     if [[ " ${calls[*]} " == *" $target "* ]]; then
-        # What pgrx names of a server is not called.
+        # The server's functions, which pgrx names, are not called.
         (cd ../../fuzz && export RUSTFLAGS="$RUSTFLAGS -Clink-arg=-Wl,--unresolved-symbols=ignore-all" &&
             build --no-default-features --features "pg_interface/${PG_FEATURE:-pg15}" --bin "$target" && run "$target" "$MAX_CALL" "$target")
     else

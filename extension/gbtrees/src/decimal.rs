@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_real_is_the_number_that_its_text_says() {
-        // What PostgreSQL 15 writes, also of numbers in the middle between two decimals.
+        // As PostgreSQL 15 writes them, also numbers in the middle between two decimals.
         let texts = [
             (0x3dcc_cccd, "0.1"),
             (0x4b80_0000, "1.6777216e7"),

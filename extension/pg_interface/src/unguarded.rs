@@ -141,7 +141,7 @@ pub unsafe fn mark_filled(slot: *mut TupleTableSlot) {
 /// Frees the per-row memory of expressions (`ResetExprContext`).
 ///
 /// # Safety
-/// Nothing in it is used any more; see the module's header.
+/// No value in it is used afterwards; see the module's header.
 #[inline]
 pub unsafe fn reset_per_tuple_memory(context: *mut ExprContext) {
     // SAFETY: the context is valid, and its per-row memory unused.

@@ -268,7 +268,7 @@ mod tests {
                 for threshold in &thresholds {
                     let expected = present.map(|value| comparison.holds(value, *threshold));
                     let mut found = decided(&cuts, narrow, comparison, *threshold);
-                    // What evaluation does where ranks do not hide zeros.
+                    // As in evaluation where ranks do not hide zeros.
                     if missing == MissingRule::Zero && !cuts.hides_zero(0) {
                         found = found.filter(|_| narrow.abs() > MissingRule::ZERO);
                     }

@@ -54,7 +54,7 @@ def source(model: Any) -> Source:
     except GbtreesError:
         raise
     except Exception as error:
-        # What a library raises where a model is not fitted, or not saved.
+        # The library's own error for a model that is not fitted, or cannot be saved.
         name = type(model).__qualname__
         raise GbtreesError(f"the {name} cannot be saved: {error}") from error
     return taken
