@@ -1,4 +1,4 @@
-"""What docker-compose.yml and the images name is in the repository, also where no Docker runs."""
+"""Files that docker-compose.yml and the images name are in the repository."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`make speed`: interleaved measurements, stale answers, versions of a model, XGBoost beside the server."""
+"""`make speed`: interleaved measurements, stale answers, versions of a model, XGBoost in Python."""
 
 from pathlib import Path
 
