@@ -48,7 +48,8 @@ pub(crate) mod single {
             | Transform::LogOnePlusExp
             | Transform::MeanVariance
             | Transform::MeanLogistic
-            | Transform::ExponentialMinusOne => {}
+            | Transform::ExponentialMinusOne
+            | Transform::WeightedMedian => {}
         }
         margins.len()
     }
@@ -207,6 +208,7 @@ pub(crate) mod double {
             }
             Transform::ArgMax => return arg_max(margins),
             Transform::MeanLogistic => return mean_logistic(slope, margins),
+            Transform::WeightedMedian => return weighted_median(margins),
             Transform::Exponential => each(margins, f64::exp),
             Transform::ExponentialMinusOne => each(margins, f64::exp_m1),
             Transform::SignedSquare => each(margins, signed_square),
@@ -256,6 +258,28 @@ pub(crate) mod double {
         })
     }
 
+    /// The first number in ascending order at which the weights up to it are half of all or more, as in
+    /// `AdaBoostRegressor._get_median_predict` of scikit-learn.
+    fn weighted_median(margins: &mut [f64]) -> usize {
+        let (numbers, weights) = margins.split_at(margins.len() / 2);
+        let mut pairs: Vec<(f64, f64)> =
+            numbers.iter().copied().zip(weights.iter().copied()).collect();
+        pairs.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let total: f64 = pairs.iter().map(|pair| pair.1).sum();
+        let mut sum = 0.0;
+        let median = pairs.iter().find(|(_, weight)| {
+            sum += weight;
+            sum >= 0.5 * total
+        });
+        match (margins.first_mut(), median) {
+            (Some(first), Some((number, _))) => {
+                *first = *number;
+                1
+            }
+            _ => 0,
+        }
+    }
+
     fn logistic(slope: f64, margin: f64) -> f64 {
         1.0 / (1.0 + (-margin * slope).exp())
     }
@@ -278,7 +302,7 @@ pub(crate) mod double {
         #[test]
         fn transforms_have_these_values() {
             let e = std::f64::consts::E;
-            let cases: [(Transform, &[f64], &[f64]); 13] = [
+            let cases: [(Transform, &[f64], &[f64]); 17] = [
                 (Transform::Logistic, &[0.0, 1000.0, -1000.0], &[0.5, 1.0, 0.0]),
                 (Transform::Softmax, &[1000.0, 1000.0], &[0.5, 0.5]),
                 (Transform::Exponential, &[0.0, 1.0], &[1.0, e]),
@@ -290,6 +314,11 @@ pub(crate) mod double {
                 (Transform::ArgMax, &[], &[]),
                 (Transform::MeanLogistic, &[1000.0, 0.0, -1000.0, 1000.0], &[0.625]),
                 (Transform::MeanLogistic, &[], &[]),
+                (Transform::WeightedMedian, &[7.0, -2.0, 3.0, 1.0, 1.0, 1.0], &[3.0]),
+                (Transform::WeightedMedian, &[7.0, -2.0, 3.0, 2.5, 1.0, 1.0], &[7.0]),
+                // Half of all weights are enough.
+                (Transform::WeightedMedian, &[7.0, -2.0, 0.5, 0.5], &[-2.0]),
+                (Transform::WeightedMedian, &[], &[]),
                 (Transform::Isolation, &[0.0, 1.0, 2.0], &[0.0, 0.5, 0.75]),
                 (Transform::Identity, &[-0.0, 1e-300], &[-0.0, 1e-300]),
             ];

@@ -45,6 +45,8 @@ pub enum Transform {
     MeanLogistic = 14,
     /// The exponential of each margin, less one.
     ExponentialMinusOne = 15,
+    /// The median of the first half of the margins, weighted by the second half, as a single value.
+    WeightedMedian = 16,
 }
 
 impl Transform {
@@ -65,6 +67,7 @@ impl Transform {
             Transform::Isolation => "isolation",
             Transform::MeanLogistic => "mean_logistic",
             Transform::ExponentialMinusOne => "exponential_minus_one",
+            Transform::WeightedMedian => "weighted_median",
         }
     }
 }
@@ -117,12 +120,17 @@ impl Transform {
     pub(crate) fn is_in(self, precision: Precision) -> bool {
         use Transform::{
             Ascending, Expectile, ExponentialMinusOne, Hinge, LogOnePlusExp, MeanLogistic,
-            MeanVariance, SignedSquare,
+            MeanVariance, SignedSquare, WeightedMedian,
         };
         match precision {
             Precision::Single => !matches!(
                 self,
-                SignedSquare | LogOnePlusExp | MeanVariance | MeanLogistic | ExponentialMinusOne
+                SignedSquare
+                    | LogOnePlusExp
+                    | MeanVariance
+                    | MeanLogistic
+                    | ExponentialMinusOne
+                    | WeightedMedian
             ),
             Precision::Double => !matches!(self, Hinge | Ascending | Expectile),
         }
@@ -130,7 +138,7 @@ impl Transform {
 
     /// Returns whether a row has a single value for any number of margins.
     pub(crate) fn gives_one_value(self) -> bool {
-        matches!(self, Transform::ArgMax | Transform::MeanLogistic)
+        matches!(self, Transform::ArgMax | Transform::MeanLogistic | Transform::WeightedMedian)
     }
 }
 

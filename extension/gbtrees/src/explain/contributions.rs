@@ -222,7 +222,7 @@ impl<B: StableBytes> CompiledModel<B> {
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
         if self.has_linear_leaves() {
-            let message = "a model with linear leaves has no contributions, as in LightGBM";
+            let message = "a model with linear leaves has no contributions";
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
         if !self.has_covers() {

@@ -312,6 +312,7 @@ impl Values {
                 let count = self.typed(self.outputs as f64);
                 (String::new(), String::new(), format!("({sum}) OPERATOR(pg_catalog./) {count}"))
             }
+            Transform::WeightedMedian => (String::new(), String::new(), self.weighted_median()),
             Transform::ExponentialMinusOne => {
                 let declared = format!("  e {};\n", self.type_name());
                 let sums = self.sums();
@@ -327,6 +328,24 @@ impl Values {
                 (declared, statements.collect(), all)
             }
         }
+    }
+
+    fn weighted_median(&self) -> String {
+        let sums = self.sums();
+        let (numbers, weights) = sums.split_at(self.outputs / 2);
+        let (numbers, weights) = (numbers.join(", "), weights.join(", "));
+        let sum = |end: &str| {
+            format!(
+                "pg_catalog.sum(p.w) OVER (ORDER BY p.x ROWS BETWEEN UNBOUNDED PRECEDING AND {end})"
+            )
+        };
+        let (until, all) = (sum("CURRENT ROW"), sum("UNBOUNDED FOLLOWING"));
+        format!(
+            "(SELECT q.x FROM (SELECT p.x, {until} AS s, {all} AS t FROM ROWS FROM \
+             (pg_catalog.unnest(ARRAY[{numbers}]), pg_catalog.unnest(ARRAY[{weights}])) AS p(x, w)) AS q \
+             WHERE q.s OPERATOR(pg_catalog.>=) ('0.5'::pg_catalog.float8 OPERATOR(pg_catalog.*) q.t) \
+             ORDER BY q.x LIMIT 1)"
+        )
     }
 
     fn logistic(&self, slope: f64, sum: &str) -> String {

@@ -170,6 +170,8 @@ impl File {
         let means = self.transform == Transform::MeanLogistic;
         if task == Task::Binary && outputs != 1 && !means
             || task == Task::Multiclass && (outputs < 2 || means)
+            || self.transform == Transform::WeightedMedian
+                && (task != Task::Regression || !outputs.is_multiple_of(2))
         {
             let message = format!("{outputs} outputs do not fit the task");
             return Err(Error::new(ErrorKind::Parameter, message));
@@ -217,6 +219,10 @@ impl File {
             class_labels: self.class_labels,
             attributes: self.attributes,
         };
+        if self.value_precision == Precision::Single && self.trees.iter().any(Arrays::is_linear) {
+            let message = "linear models of leaves need the \"value_type\" float64";
+            return Err(Error::new(ErrorKind::Parameter, message));
+        }
         let mut builder = Builder::new(parts, limits)?;
         builder.set_unknown_codes(self.unknown_codes)?;
         let mut starts = if single { Vec::new() } else { bases };
@@ -248,6 +254,7 @@ fn started(mut tree: TreeParts, starts: &mut [f64], outputs: usize) -> TreeParts
                     *value += *start;
                 }
             }
+            tree.linear_leaves.iter_mut().for_each(|leaf| leaf.constant += *start);
             *start = 0.0;
         }
         TreeOutput::All => {
@@ -287,6 +294,7 @@ const LINKS: &[(&str, Transform)] = &[
     ("hinge", Transform::Hinge),
     ("ascending", Transform::Ascending),
     ("expectile", Transform::Expectile),
+    ("weighted_median", Transform::WeightedMedian),
 ];
 
 /// Reads one of a key's allowed words.

@@ -111,7 +111,7 @@ fn cuts_give_the_intervals_of_a_feature_codes() {
 #[test]
 fn every_key_is_read() {
     let model = read(KEYS).unwrap();
-    assert_eq!(model.attributes().len(), 22);
+    assert_eq!(model.attributes().len(), 23);
     // A zero is missing, and goes right.
     assert_eq!(margin(&model, &[0.0, 0.0, 0.0]), (0.25 + 4.0) * 0.5 / 4.0 + 1.0);
     let all = [
@@ -159,6 +159,80 @@ fn a_mean_of_probabilities_is_one_value_of_two_classes() {
         ("\"outputs\"", "\"sum_type\": \"float32\", \"outputs\""),
     ] {
         read(&INTERVALS.replace(from, to)).unwrap_err();
+    }
+}
+
+#[test]
+fn a_leaf_multiplies_features_unless_one_is_missing() {
+    let with = |models: &str| changed("\"leaf_values\": [1, 2]", models);
+    let model = |base: &str| {
+        let file = with(
+            r#""leaf_values": [1, 2], "leaf_constants": [10, 20], "leaf_features": [[0, 1], []],
+               "leaf_coefficients": [[2, 4], []]"#,
+        );
+        read(&file.replace("\"num_features\": 2,", &format!("\"num_features\": 2, {base}")))
+            .unwrap()
+    };
+    let (plain, based) = (model(""), model(r#""base": [0.5],"#));
+    assert!(plain.has_linear_leaves());
+    for (row, expected) in [
+        ([3.0, 0.25], 10.0 + 2.0 * 3.0 + 4.0 * 0.25),
+        ([f64::NAN, 0.25], 1.0),
+        ([f64::NAN, 7.0], 20.0),
+    ] {
+        assert_eq!(margin(&plain, &row), expected);
+        assert_eq!(margin(&based, &row), expected + 0.5);
+    }
+    for (models, kind) in [
+        (r#""leaf_values": [1, 2], "leaf_constants": [10, 20]"#, ErrorKind::Length),
+        (
+            r#""leaf_features": [[0]], "leaf_coefficients": [[1]], "leaf_constants": [1]"#,
+            ErrorKind::Length,
+        ),
+        (
+            r#""leaf_features": [[0], []], "leaf_coefficients": [[1, 2], []], "leaf_constants": [1, 2]"#,
+            ErrorKind::Length,
+        ),
+        (
+            r#""leaf_features": [[9], []], "leaf_coefficients": [[1], []], "leaf_constants": [1, 2]"#,
+            ErrorKind::FeatureRange,
+        ),
+        (
+            r#""leaf_features": [[-1], []], "leaf_coefficients": [[1], []], "leaf_constants": [1, 2]"#,
+            ErrorKind::Number,
+        ),
+    ] {
+        let models = match models.contains("leaf_values") {
+            true => models.to_owned(),
+            false => format!("\"leaf_values\": [1, 2], {models}"),
+        };
+        assert_eq!(read(&with(&models)).unwrap_err().kind(), kind, "{models}");
+    }
+    let single = changed("\"num_features\": 2,", r#""num_features": 2, "value_type": "float32","#)
+        .replace(
+            "\"leaf_values\"",
+            r#""leaf_constants": [1, 2], "leaf_features": [[], []], "leaf_coefficients": [[], []], "leaf_values""#,
+        );
+    assert_eq!(read(&single).unwrap_err().kind(), ErrorKind::Parameter);
+}
+
+#[test]
+fn a_weighted_median_is_one_value() {
+    let file = changed("\"leaf_values\": [1, 2]", "\"output\": 0, \"leaf_values\": [1, 9]")
+        .replace(
+            "\"num_features\": 2,",
+            r#""num_features": 2, "link": "weighted_median", "outputs": 4, "bias": [0, 5, 3, 2],"#,
+        );
+    let model = crate::Model::load(file.as_bytes()).unwrap();
+    assert_eq!((model.num_outputs(), model.width(crate::Output::Value)), (4, 1));
+    assert_eq!(model.predict(&[0.0, 0.5, 0.0, 0.75], [2, 2]).unwrap(), [1.0, 9.0]);
+    for (from, to) in [
+        ("\"outputs\": 4, \"bias\": [0, 5, 3, 2]", "\"outputs\": 3"),
+        ("\"link\"", "\"task\": \"multiclass\", \"link\""),
+        ("\"link\"", "\"sum_type\": \"float32\", \"link\""),
+    ] {
+        assert!(file.contains(from));
+        read(&file.replace(from, to)).unwrap_err();
     }
 }
 

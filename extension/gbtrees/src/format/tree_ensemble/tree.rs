@@ -2,8 +2,8 @@
 
 use super::{Comparing, index, real, unknown};
 use crate::ensemble::{
-    CategorySet, Comparison, NODES_PER_CHECK, Node, Split, SplitCondition, TreeOutput, TreeParts,
-    node_of,
+    CategorySet, Comparison, LinearLeaf, NODES_PER_CHECK, Node, Split, SplitCondition, TreeOutput,
+    TreeParts, node_of,
 };
 use crate::format::reader::{Reader, ValueKind, array, double, object, switch};
 use crate::memory::with_capacity;
@@ -43,9 +43,17 @@ pub(super) struct Arrays {
     category_sets: Vec<CategorySet>,
     /// For each leaf in node order, one value or one per output.
     leaf_values: Vec<f64>,
+    /// For each leaf in node order, the linear model that its value replaces where a feature is missing.
+    leaf_constants: Vec<f64>,
+    leaf_features: Vec<Vec<u32>>,
+    leaf_coefficients: Vec<Vec<f64>>,
 }
 
 impl Arrays {
+    pub(super) fn is_linear(&self) -> bool {
+        !self.leaf_features.is_empty()
+    }
+
     pub(super) fn read<'a, R: Reader<'a>>(
         reader: &mut R,
         allowance: &mut Allowance,
@@ -81,6 +89,17 @@ impl Arrays {
             "leaf_values" => {
                 self.leaf_values = array(reader, allowance.values, "leaf values", real)?
             }
+            "leaf_constants" => {
+                self.leaf_constants = array(reader, allowance.values, "leaf values", real)?;
+            }
+            "leaf_features" => {
+                self.leaf_features =
+                    array(reader, max, "nodes", |reader| terms(reader, allowance, index))?;
+            }
+            "leaf_coefficients" => {
+                self.leaf_coefficients =
+                    array(reader, max, "nodes", |reader| terms(reader, allowance, real))?;
+            }
             _ => return Err(unknown(reader, key)),
         }
         Ok(())
@@ -88,7 +107,7 @@ impl Arrays {
 
     /// Builds the tree of a model with `outputs` outputs.
     pub(super) fn tree(
-        self,
+        mut self,
         comparing: Comparing<'_>,
         outputs: usize,
         cancel: Cancel<'_>,
@@ -123,12 +142,47 @@ impl Arrays {
             );
             return Err(Error::new(ErrorKind::Length, message));
         }
+        let linear_leaves = self.linear_leaves(leaves)?;
         let (output, leaf_vectors) = match vectors {
             true => (TreeOutput::All, self.leaf_values),
             false => (TreeOutput::One(self.output.unwrap_or_default()), Vec::new()),
         };
         let category_sets = self.category_sets;
-        Ok(TreeParts { category_sets, leaf_vectors, ..TreeParts::of(nodes, output) })
+        let parts = TreeParts::of(nodes, output);
+        Ok(TreeParts { category_sets, leaf_vectors, linear_leaves, ..parts })
+    }
+
+    /// Returns the linear models of `leaves` leaves, by node: those of splits have no effect.
+    fn linear_leaves(&mut self, leaves: usize) -> Result<Vec<LinearLeaf>> {
+        let lengths =
+            [self.leaf_constants.len(), self.leaf_features.len(), self.leaf_coefficients.len()];
+        if lengths == [0; 3] {
+            return Ok(Vec::new());
+        }
+        let features = std::mem::take(&mut self.leaf_features);
+        let coefficients = std::mem::take(&mut self.leaf_coefficients);
+        let is_term_by_term =
+            features.iter().zip(&coefficients).all(|(one, other)| one.len() == other.len());
+        if lengths != [leaves; 3] || !is_term_by_term {
+            let message = format!(
+                "a tree of {leaves} leaves needs as many constants, and lists of features and of their \
+                 coefficients"
+            );
+            return Err(Error::new(ErrorKind::Length, message));
+        }
+        let mut models = self.leaf_constants.iter().zip(features.into_iter().zip(coefficients));
+        let mut found = with_capacity(self.left.len())?;
+        for left in &self.left {
+            let model = if *left == NONE { models.next() } else { None };
+            found.push(match model {
+                Some((constant, (features, coefficients))) => LinearLeaf {
+                    constant: *constant,
+                    terms: features.into_iter().zip(coefficients).collect(),
+                },
+                None => LinearLeaf { constant: 0.0, terms: Vec::new() },
+            });
+        }
+        Ok(found)
     }
 
     fn check_lengths(&self) -> Result<()> {
@@ -188,6 +242,17 @@ impl Arrays {
         let condition = SplitCondition::Compare { comparison, threshold, missing };
         Ok(Node::Split(Split { feature, condition, default_left, left, right, gain, cover }))
     }
+}
+
+/// Reads the features or coefficients of a leaf.
+fn terms<'a, R: Reader<'a>, T>(
+    reader: &mut R,
+    allowance: &mut Allowance,
+    element: impl FnMut(&mut R) -> Result<T>,
+) -> Result<Vec<T>> {
+    let found = array(reader, allowance.values, "terms of leaves", element)?;
+    allowance.values = allowance.values.saturating_sub(found.len());
+    Ok(found)
 }
 
 fn child<'a, R: Reader<'a>>(reader: &mut R) -> Result<i32> {
