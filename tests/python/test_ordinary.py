@@ -42,6 +42,17 @@ def summed(loss: str) -> Any:
     return catboost.sum_models([one.fit(FRAME, CLASSES + 1.0) for one in parts], [0.5, 0.5])
 
 
+class HalfError:
+    """An objective of the user's own: half the squared error."""
+
+    def calc_ders_range(self, approxes: Any, targets: Any, weights: Any) -> Any:
+        return [(targets[row] - approxes[row], -1.0) for row in range(len(targets))]
+
+
+def of_own(kind: Any) -> Any:
+    return kind(**CAT, loss_function=HalfError(), eval_metric="RMSE")
+
+
 def boosted(target: Any, **options: Any) -> Any:
     return xgboost.XGBClassifier(**SMALL, **options).fit(FRAME, target)
 
@@ -98,6 +109,15 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "several labels in a Pipeline": lambda: scaled(xgboost.XGBClassifier(**SMALL), SEVERAL),
     "two classes of multi:softprob": lambda: boosted(
         TWO * 1, objective="multi:softprob", num_class=2
+    ),
+    "CatBoost, a loss of the user's own": lambda: of_own(catboost.CatBoostRegressor).fit(
+        FRAME, CLASSES
+    ),
+    "CatBoost, classes by such a loss": lambda: of_own(catboost.CatBoostClassifier).fit(
+        FRAME, TWO * 1
+    ),
+    "CatBoost, such a loss in a Pipeline": lambda: scaled(
+        of_own(catboost.CatBoostClassifier), TWO * 1
     ),
     "a sum of CatBoost": lambda: summed("RMSE"),
     "a sum of exponents": lambda: summed("Poisson"),

@@ -25,7 +25,7 @@ const QUANTITIES: &[&[&str]] = &[
     // Times.
     &["survival:aft", "SurvivalAft"],
     // Raw scores of a loss that the file does not name.
-    &["custom"],
+    &["custom", "PythonUserDefinedPerObject", "PythonUserDefinedMultiTarget"],
 ];
 
 /// Returns whether two objectives, each by its library's name, are known to estimate different quantities.

@@ -29,6 +29,8 @@ _OF_LOSS = {
     "RMSEWithUncertainty": ("RMSEWithUncertainty", "mean_variance", "regression"),
 }
 _RAW = ("RawFormulaVal", "identity", "regression")
+# Of the user's own losses, for which CatBoost allows raw values alone.
+_OF_USERS = ("PythonUserDefinedPerObject", "PythonUserDefinedMultiTarget")
 # The file has hashes of categories, of which those of small numbers are known.
 _CATEGORIES = [str(number) for number in range(-1, 20)]
 
@@ -53,6 +55,8 @@ def functions(model: Any, estimator: Any, **options: Any) -> dict[str, Any]:
     objective = _objective(estimator)
     if objective in _OF_LABELS:
         return dict(of_labels(model, **options))
+    if objective in _OF_USERS:
+        return dict(regressor(model, prediction_type="RawFormulaVal", **options))
     return dict(classifier(model, _label, objective, **options))
 
 

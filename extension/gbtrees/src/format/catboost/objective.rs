@@ -2,8 +2,8 @@
 //!
 //! Values are the defaults of the library's scikit-learn wrappers (python-package/catboost/core.py):
 //! probabilities for classifiers (`predict_proba`), the exponential for Poisson and Tweedie, mean and
-//! variance for RMSEWithUncertainty, and margins otherwise. Other objectives, such as custom ones, are
-//! refused, since their transforms are unknown.
+//! variance for RMSEWithUncertainty, and margins otherwise. Other objectives are refused, since their
+//! transforms are unknown.
 
 use crate::ensemble::{ClassBy, Objective, Task, Transform};
 use crate::format::catboost::info::Info;
@@ -57,6 +57,9 @@ const TABLE: &[(&str, Transform, Task, Dimensions)] = &[
     ("QueryRMSE", Transform::Identity, Task::Ranking, One),
     ("QuerySoftMax", Transform::Identity, Task::Ranking, One),
     ("QueryCrossEntropy", Transform::Identity, Task::Ranking, One),
+    // Objectives of the user's own: CatBoost allows raw values alone.
+    ("PythonUserDefinedPerObject", Transform::Identity, Task::Regression, Several),
+    ("PythonUserDefinedMultiTarget", Transform::Identity, Task::Regression, Several),
 ];
 
 /// Returns the objective of a model with `dimensions` values per leaf.
@@ -126,7 +129,7 @@ mod tests {
     fn others_are_refused() {
         let info = |name: &str| Info { objective: Some(name.to_owned()), ..Info::default() };
         let kind = |info: &Info, dimensions| of(info, dimensions).unwrap_err().kind();
-        assert_eq!(kind(&info("PythonUserDefinedPerObject"), 1), ErrorKind::Unsupported);
+        assert_eq!(kind(&info("UserPerObjMetric"), 1), ErrorKind::Unsupported);
         assert_eq!(kind(&info("RMSE"), 2), ErrorKind::Parameter);
         assert_eq!(kind(&info("RMSEWithUncertainty"), 1), ErrorKind::Parameter);
         assert_eq!(kind(&Info::default(), 1), ErrorKind::MissingKey);

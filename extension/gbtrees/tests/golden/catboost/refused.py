@@ -16,14 +16,6 @@ from catboost import CatBoost, Pool
 OPTIONS = {**cases.COMMON, "iterations": 2, "depth": 2}
 
 
-class Half:
-    """A custom objective."""
-
-    def calc_ders_range(self, approxes, targets, weights):
-        """Returns the derivatives of half the squared error."""
-        return [(target - approx, -1.0) for approx, target in zip(approxes, targets)]
-
-
 def models():
     """Yields each model with its name, the word, and the refused formats."""
     table, target = cases.with_categories()
@@ -39,9 +31,6 @@ def models():
         Pool(words, labels, text_features=[1])
     )
     yield "text", text, '"story"', ["cbm", "json"]
-    own = CatBoost({**OPTIONS, "loss_function": Half(), "eval_metric": "RMSE"})
-    own.fit(Pool(cases.numbers(), target))
-    yield "own_objective", own, "PythonUserDefinedPerObject", ["cbm", "json"]
     vectors = pd.DataFrame(
         {"number": words["number"], "vector": [[float(row), 1.0, row % 3] for row in range(240)]}
     )
