@@ -99,6 +99,19 @@ def test_a_path_of_no_file_is_named(connection: psycopg.Connection, tmp_path: Pa
         pgboost.push(connection, "kept", str(tmp_path / "none"))
 
 
+@pytest.mark.parametrize(
+    ("file", "named"),
+    [("saved_model.pb", "from_tensorflow"), ("x.txt", "push a file"), (None, "push")],
+)
+def test_a_directory_without_a_model_is_named(
+    connection: psycopg.Connection, tmp_path: Path, file: str | None, named: str
+) -> None:
+    if file is not None:
+        (tmp_path / file).write_bytes(b"")
+    with pytest.raises(pgboost.UnsupportedModelError, match=f"is a directory .*{named}"):
+        pgboost.push(connection, "kept", tmp_path)
+
+
 @pytest.mark.parametrize("model", [None, {"no": "model"}, np.arange(3), object], ids=repr)
 def test_other_models_are_named_in_one_error(connection: psycopg.Connection, model: Any) -> None:
     accepted = "InterpretML or YDF, a search or a Pipeline of one, the path"

@@ -26,6 +26,10 @@ const PICKLED_R: &str = "Save the model with its library: xgb.save, lgb.save, ca
 const FETCH: &str = "Get the file itself: git lfs pull.";
 const PAGE: &str = "Get the file itself: the server that was asked for it has sent a page.";
 const ENSEMBLE: &str = "Push the model's object with the Python package, pgboost.push.";
+const WRITE: &str =
+    "Its trees can be written as a tree ensemble, the file that docs/formats.md describes.";
+const YDF: &str = "Trees of TensorFlow Decision Forests go by the Python package: pgboost.push of \
+                   ydf.from_tensorflow_decision_forests.";
 const MLFLOW: &str =
     "Push the model by its URI with the Python package, pgboost push models:/NAME/1.";
 
@@ -39,7 +43,10 @@ const OF_TREES: &str = "a table of a model's trees";
 const BEGINNINGS: &[(&[u8], &str, &str)] = &[
     (b"bs64", "an XGBoost model in base64", RESAVE),
     (b"\x1f\x8b", "a gzip archive", UNPACK_PICKLE),
-    (b"PK\x03\x04", "a zip archive", UNPACK),
+    (b"\x1f\x9d", "an archive of compress", UNPACK),
+    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", UNPACK),
+    (b"Rar!", "a RAR archive", UNPACK),
+    (b"\xff\x06\0\0sNaPpY", "a Snappy stream", UNPACK),
     (b"BZh", "a bzip2 archive", UNPACK_PICKLE),
     (b"\xfd7zXZ\0", "an xz archive", UNPACK_PICKLE),
     (b"\x28\xb5\x2f\xfd", "a zstd archive", UNPACK),
@@ -52,10 +59,26 @@ const BEGINNINGS: &[(&[u8], &str, &str)] = &[
     (b"\x89HDF\r\n", "an HDF5 file", SAVE),
     (b"\x93NUMPY", "an array of NumPy", SAVE),
     (b"PAR1", "a Parquet file", SAVE),
+    (b"ARROW1", "an Arrow file", SAVE),
+    (b"Obj\x01", "an Avro file", SAVE),
+    (b"SQLite format 3\0", "a database of SQLite", SAVE),
+    (b"\x7fELF", "a compiled program", SAVE),
+    (b"\xac\xed\0\x05", "a serialized object of Java", WRITE),
+    (b"svm_type ", "a model of LIBSVM", SAVE),
+    (b"______LightGBM_Binary", "a data set of LightGBM", SAVE),
+    (b"\x01\xab\xff\xff", "a DMatrix of XGBoost", SAVE),
+    (b"CatboostQuantizedPool", "a pool of CatBoost", SAVE),
     (b"X\n\0\0\0", "an RDS file of R", PICKLED_R),
     (b"RDX", "an RData file of R", PICKLED_R),
-    (b"<?xml", "an XML file, PMML perhaps", SAVE),
-    (b"<PMML", "a PMML file", SAVE),
+    (b"\xff\xfe\0\0", "a text in UTF-32", UTF8),
+    (b"\0\0\xfe\xff", "a text in UTF-32", UTF8),
+    (b"{\0\0\0", "a text in UTF-32", UTF8),
+    (b"t\0\0\0r", "a text in UTF-32", UTF8),
+    // What Spark stores before a model of XGBoost may begin with the first four bytes.
+    (b"\0\0\0{\0\0\0\"", "a text in UTF-32", UTF8),
+    (b"\0\0\0{\0\0\0\n", "a text in UTF-32", UTF8),
+    (b"\0\0\0{\0\0\0 ", "a text in UTF-32", UTF8),
+    (b"\0\0\0t\0\0\0r", "a text in UTF-32", UTF8),
     (b"\xff\xfe", "a text in UTF-16", UTF8),
     (b"\xfe\xff", "a text in UTF-16", UTF8),
     (b"{\0", "a text in UTF-16", UTF8),
@@ -115,9 +138,21 @@ const TEXTS: &[(&[u8], &str, &str)] = &[
     (b"<!DOCTYPE", "an HTML page", PAGE),
     (b"<!doctype", "an HTML page", PAGE),
     (b"<html", "an HTML page", PAGE),
+    (b"<HTML", "an HTML page", PAGE),
+    (b"<head", "an HTML page", PAGE),
+    (b"<?xml", "an XML file, PMML perhaps", SAVE),
+    (b"<PMML", "a PMML file", SAVE),
     (b"versionhttps://git-lfs", "a pointer of Git LFS", FETCH),
     (b"artifact_path:", "the description of a model of MLflow", MLFLOW),
     (b"flavors:", "the description of a model of MLflow", MLFLOW),
+];
+
+/// As [`BEGINNINGS`], of the name of a zip archive's first file.
+const ZIPPED: &[(&[u8], &str, &str)] = &[
+    (b"model.ini", "an H2O MOJO", WRITE),
+    (b"META-INF/", "a Java archive", WRITE),
+    (b"[Content_Types]", "an Excel file", SAVE),
+    (b"", "a zip archive", UNPACK),
 ];
 
 /// Returns the error for a known but unsupported file.
@@ -125,7 +160,10 @@ pub(super) fn refusal(bytes: &[u8]) -> Option<Error> {
     let (what, hint) = known_text(bytes)
         .or_else(|| is_dump(bytes).then_some((XGBOOST_JSON, DUMP)))
         .or_else(|| found(BEGINNINGS, bytes).filter(|_| !bytes.starts_with(b"tree\r\n")))
+        .or_else(|| zipped(bytes))
+        .or_else(|| is_tar(bytes).then_some(("a tar archive", UNPACK)))
         .or_else(|| is_pickle(bytes).then_some(("a Python pickle", PUSH)))
+        .or_else(|| is_saved_model(bytes).then_some(("a SavedModel of TensorFlow", YDF)))
         .or_else(|| is_core_ml(bytes).then_some(("a Core ML model", SAVE)))
         .or_else(|| is_misplaced(bytes))?;
     Some(unsupported(what, hint).at(Place::Byte(0)))
@@ -159,6 +197,26 @@ fn first_value(text: &[u8]) -> Option<&[u8]> {
     let key = text.strip_prefix(b"{\"")?;
     let end = key.windows(2).position(|pair| pair == b"\":")?;
     key.get(end + 2..).map(inner)
+}
+
+/// Names a zip archive by its first file, or an array of NumPy's.
+fn zipped(bytes: &[u8]) -> Option<Known> {
+    let [b'P', b'K', 3, 4, rest @ ..] = bytes else { return None };
+    let name = rest.get(26..).unwrap_or_default();
+    let length = rest.get(22).map_or(0, |length| usize::from(*length));
+    let is_array = name.get(..length).is_some_and(|name| name.ends_with(b".npy"));
+    if is_array { Some(("an archive of NumPy's arrays", SAVE)) } else { found(ZIPPED, name) }
+}
+
+fn is_tar(bytes: &[u8]) -> bool {
+    bytes.get(257..).is_some_and(|rest| rest.starts_with(b"ustar"))
+}
+
+/// Returns whether the file is a protocol buffer as of Core ML, of which the name of a signature or of an operation
+/// says that it is TensorFlow's.
+fn is_saved_model(bytes: &[u8]) -> bool {
+    let names: [&[u8]; 3] = [b"serving_default", b"saved_model_main_op", b"VarHandleOp"];
+    is_core_ml(bytes) && names.iter().any(|name| contains(bytes, name))
 }
 
 /// Returns whether the file is a pickle: protocol 2 to 5, or the class of an object in protocol 0 or 1.

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::str::FromStr;
 
-use crate::format::reader::{CancelChecks, MAX_NESTING, Number, Reader, ValueKind};
+use crate::format::reader::{CancelChecks, MAX_NESTING, Number, Reader, ValueKind, appended};
 use crate::memory::owned;
 use crate::{Cancel, Error, ErrorKind, Place, Result};
 
@@ -195,7 +195,7 @@ impl<'a> Reader<'a> for Json<'a, '_> {
     fn finish(&mut self) -> Result<()> {
         match self.peek() {
             None => Ok(()),
-            Some(_) => Err(self.error(ErrorKind::Syntax, "the model is followed by further bytes")),
+            Some(_) => Err(appended(self.offset())),
         }
     }
 }

@@ -263,6 +263,15 @@ pub(super) fn required<T>(value: Option<T>, key: &str) -> Result<T> {
     value.ok_or_else(|| Error::new(ErrorKind::MissingKey, format!("model has no key \"{key}\"")))
 }
 
+/// Returns the error for bytes after a model.
+pub(super) fn appended(start: usize) -> Error {
+    Error::new(ErrorKind::Syntax, "the model is followed by further bytes")
+        .at(Place::Byte(start))
+        .with_hint(
+            "Pass the bytes of the file alone: a program may have added a line feed, a zero or another file.",
+        )
+}
+
 /// Reads a number of either type as f64.
 pub(super) fn double<'a, R: Reader<'a>>(reader: &mut R) -> Result<f64> {
     Ok(match reader.number()? {

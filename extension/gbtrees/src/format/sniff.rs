@@ -37,7 +37,11 @@ pub(super) fn format_of(bytes: &[u8], cancel: Cancel<'_>) -> Result<Format> {
             }
         }
         [b'{', ..] => library_of_json(&mut json::Json::new(bytes, cancel)),
-        [] => Err(Error::new(ErrorKind::Truncated, "model is empty").at(Place::Byte(bytes.len()))),
+        [] => Err(Error::new(ErrorKind::Truncated, "model is empty")
+            .at(Place::Byte(bytes.len()))
+            .with_hint(
+                "The file has no bytes but blanks: it may have been read before it was written.",
+            )),
         _ if is_lightgbm(bytes) => Ok(Format::LightgbmText),
         _ => Err(Error::new(ErrorKind::Syntax, "this is not a model in a known format")
             .at(Place::Byte(start))

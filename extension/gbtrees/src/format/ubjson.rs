@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::format::reader::{CancelChecks, MAX_NESTING, Number, Reader, ValueKind};
+use crate::format::reader::{CancelChecks, MAX_NESTING, Number, Reader, ValueKind, appended};
 use crate::{Cancel, Error, ErrorKind, Place, Result};
 
 pub(super) struct Ubjson<'a, 'b> {
@@ -228,7 +228,7 @@ impl<'a> Reader<'a> for Ubjson<'a, '_> {
 
     fn finish(&mut self) -> Result<()> {
         if self.remaining() > 0 {
-            return Err(self.error(ErrorKind::Syntax, "the model is followed by further bytes"));
+            return Err(appended(self.offset()));
         }
         Ok(())
     }

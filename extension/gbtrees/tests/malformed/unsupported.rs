@@ -69,6 +69,45 @@ fn other_files() {
     refused("RDS", b"X\n\0\0\0\x03");
     refused("NumPy", b"\x93NUMPY\x01\0");
     refused("zip", b"PK\x03\x04\x14\0");
+    refused("UTF-32", b"\xff\xfe\0\0{\0\0\0");
+    refused("UTF-32", b"\0\0\0{\0\0\0\"\0\0\0l");
+    refused("UTF-32", b"t\0\0\0r\0\0\0e\0\0\0");
+    refused("7-Zip", b"7z\xbc\xaf\x27\x1c\0\x04");
+    refused("Java", b"\xac\xed\0\x05sr\0");
+    refused("LIBSVM", b"svm_type c_svc\nkernel_type rbf\n");
+    refused("PMML", b"\xef\xbb\xbf<?xml version=\"1.0\"?>\n<PMML version=\"4.4\">");
+    refused("HTML", b"\n\n<!doctype html>");
+    let tar = [&[b'm'; 257][..], b"ustar\x0000"].concat();
+    refused("tar archive", &tar);
+    for (name, first) in [
+        ("H2O MOJO", "model.ini"),
+        ("NumPy", "arr_0.npy"),
+        ("Java archive", "META-INF/MANIFEST.MF"),
+        ("zip archive", "model.txt"),
+    ] {
+        let length = [first.len() as u8, 0, 0, 0];
+        let header = [b"PK\x03\x04".as_slice(), &[20; 22], &length, first.as_bytes(), b"x"];
+        refused(name, &header.concat());
+    }
+    refused(
+        "SavedModel of TensorFlow",
+        b"\x08\x01\x12\xa3\x02\n\x11\n\x09serving_default\x12VarHandleOp",
+    );
+}
+
+#[test]
+fn what_is_empty_or_appended_has_a_hint() {
+    for model in [binary().to_json(), binary().to_ubjson()] {
+        for rest in [&b"\0"[..], b"}", b"{}"] {
+            let error = parse(&[&model, rest].concat()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Syntax, "{error}");
+            assert!(error.message().contains("followed by"), "{error}");
+            assert!(error.hint().is_some());
+        }
+    }
+    for empty in ["", "\n", " \t\r\n"] {
+        assert!(parse(empty.as_bytes()).unwrap_err().hint().is_some(), "{empty:?}");
+    }
 }
 
 /// As get_dump, dump_model, json.dumps and repr of their lists, and tables of trees write them.

@@ -35,6 +35,17 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
             with translated(UnsupportedModelError, f"YDF does not open the model in {path}"):
                 model = ydf.load_model(str(path))
             return model_file(model, rounds)
+        if path.is_dir() and not (path / "MLmodel").is_file():
+            is_tensorflow = (path / "saved_model.pb").is_file()
+            instead = f"pass ydf.from_tensorflow_decision_forests({str(path)!r})"
+            raise UnsupportedModelError(
+                f"{path} is a directory without a model of Spark, YDF or MLflow: "
+                + (
+                    f"if TensorFlow Decision Forests saved it, {instead}"
+                    if is_tensorflow
+                    else "push a file"
+                )
+            )
         model = import_module(".mlflow", __package__).load(str(model))
     found = library(model)
     release = f" with {found} {import_module(found).__version__}" if found else ""

@@ -16,7 +16,7 @@ use crate::format::catboost::info::Info;
 use crate::format::catboost::splits::RawSplit;
 use crate::format::catboost::tree::{Child, RawTree, Shape};
 use crate::format::catboost::{File, KNOWN_RELEASE};
-use crate::format::reader::CancelChecks;
+use crate::format::reader::{CancelChecks, appended};
 use crate::format::sniff::{shown, unsupported};
 use crate::memory::{collect, push};
 use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
@@ -55,8 +55,7 @@ pub(in crate::format) fn read(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>)
     let parts = root.texts(3)?;
     let rest_start = bytes.len() - rest.len();
     if parts.len() == 0 && !rest.is_empty() {
-        let message = "the model is followed by further bytes";
-        return Err(Error::new(ErrorKind::Syntax, message).at(Place::Byte(rest_start)));
+        return Err(appended(rest_start));
     }
     if parts.len() > 0 && !ctrs.ctrs.is_empty() {
         ctrs.tables = read_tables(parts, rest, rest_start, cancel)?;

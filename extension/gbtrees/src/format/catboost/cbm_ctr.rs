@@ -9,7 +9,7 @@ use crate::ensemble::check_limit;
 use crate::format::catboost::KNOWN_RELEASE;
 use crate::format::catboost::ctr::{Combination, CountTable, Counts, Ctr, Kind, NO_KEY, TableKey};
 use crate::format::catboost::flatbuffer::{self, Buffer};
-use crate::format::reader::CancelChecks;
+use crate::format::reader::{CancelChecks, appended};
 use crate::format::sniff::{shown, unsupported};
 use crate::memory::{collect, push};
 use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
@@ -74,8 +74,7 @@ pub(super) fn read_tables<'a>(
         checks.check()?;
     }
     if !rest.is_empty() {
-        let message = "the model is followed by further bytes";
-        return Err(Error::new(ErrorKind::Syntax, message).at(Place::Byte(end - rest.len())));
+        return Err(appended(end - rest.len()));
     }
     Ok(tables)
 }
