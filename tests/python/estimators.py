@@ -91,6 +91,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "StackingRegressor": {"estimators": REGRESSORS, "cv": 2},
     "MultiOutputClassifier": {"estimator": TREE},
     "MultiOutputRegressor": {"estimator": FOREST},
+    "OneVsRestClassifier": {"estimator": TREE},
     "CalibratedClassifierCV": {"estimator": TREE, "cv": 2},
     "FixedThresholdClassifier": {"estimator": TREE, "threshold": 0.3},
     "TunedThresholdClassifierCV": {"estimator": TREE, "cv": 2},
@@ -326,7 +327,8 @@ def made(kind: type, given: dict[str, Any]) -> tuple[Any, Any]:
         numbers = numbers.assign(a=numbers.a.mask(np.arange(ROWS) % 5 == 0))
         numbers = numbers if np.isnan(one.missing_values) else rows[NUMBERS]
     if ".tree" in module or ".ensemble" in module or hasattr(one, "predict"):
-        return one, numbers
+        is_step = kind.__name__ == "RandomTreesEmbedding"
+        return pipeline.make_pipeline(one, linear_model.Ridge()) if is_step else one, numbers
     boosted = ensemble.HistGradientBoostingRegressor(max_iter=6, min_samples_leaf=3, random_state=1)
     if hasattr(one, "transformers"):
         return pipeline.make_pipeline(one, boosted), numbers

@@ -128,7 +128,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], list[str]]] = {
         lambda: ensemble.HistGradientBoostingRegressor(categorical_features="from_dtype"),
         ["a", "c"],
     ),
-    "RandomTreesEmbedding of scikit-learn": (lambda: ensemble.RandomTreesEmbedding(4), ["a", "b"]),
+    "RandomTreesEmbedding is no model of trees": (
+        lambda: ensemble.RandomTreesEmbedding(4),
+        ["a", "b"],
+    ),
     "SimpleImputer has missing_values='x'": (
         lambda: make_pipeline(
             make_column_transformer(

@@ -28,7 +28,11 @@ UNTRIED = {
 }
 # The classes that these give are refused by their own names.
 OF_OTHERS = ("estimator", "estimators", "base_estimator", "steps")
-SEVERAL = {"MultiOutputClassifier": "labels", "MultiOutputRegressor": "numbers"}
+SEVERAL = {
+    "MultiOutputClassifier": "labels",
+    "MultiOutputRegressor": "numbers",
+    "OneVsRestClassifier": "labels",
+}
 # The attributes of fitted estimators; predictions follow some of them.
 ATTRIBUTES = (
     "C_ Cs_ X_offset_ X_scale_ alpha_ alphas_ base_sampler_ best_score_ best_threshold_"
@@ -37,12 +41,12 @@ ATTRIBUTES = (
     " dual_gap_ encodings_ estimator_ estimator_errors_ estimator_weights_ estimators_"
     " estimators_features_ estimators_samples_ feature_importances_ feature_names_in_ features_"
     " final_estimator_ indicator_ infrequent_categories_ init_ intercept_ is_categorical_"
-    " l1_ratio_ l1_ratios_ lambda_ le_ max_abs_ max_features_ max_samples_ mean_ min_ mse_path_"
-    " n_bins_ n_classes_ n_estimators_ n_features_ n_features_in_ n_features_to_select_ n_iter_"
+    " l1_ratio_ l1_ratios_ label_binarizer_ lambda_ le_ max_abs_ max_features_ max_samples_ mean_ min_"
+    " mse_path_ n_bins_ n_classes_ n_estimators_ n_features_ n_features_in_ n_features_to_select_ n_iter_"
     " n_output_features_ n_outputs_ n_samples_seen_ n_trees_per_iteration_ named_estimators_"
     " named_transformers_ offset_ oob_decision_function_ oob_improvement_ oob_prediction_"
-    " oob_score_ oob_scores_ outliers_ output_indices_ pipelines_ powers_ pvalues_ rank_ ranking_"
-    " regressor_ samplers_ scale_ scores_ sigma_ singular_ solver_ sparse_coef_ sparse_output_"
+    " one_hot_encoder_ oob_score_ oob_scores_ outliers_ output_indices_ pipelines_ powers_ pvalues_"
+    " rank_ ranking_ regressor_ samplers_ scale_ scores_ sigma_ singular_ solver_ sparse_coef_ sparse_output_"
     " stack_method_ statistics_ support_ t_ target_mean_ target_type_ threshold_ train_score_"
     " transformer_ transformers_ tree_ validation_score_ var_ variances_"
 )

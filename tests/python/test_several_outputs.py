@@ -9,7 +9,7 @@ import numpy as np
 import psycopg
 import pytest
 import xgboost
-from sklearn import ensemble, multioutput, pipeline, preprocessing, tree
+from sklearn import ensemble, multiclass, multioutput, pipeline, preprocessing, tree
 
 import catboost
 import lightgbm
@@ -43,6 +43,10 @@ OF_LABELS: dict[str, Any] = {
     "tree": tree.DecisionTreeClassifier(max_depth=3),
     "a forest in a Pipeline": pipeline.make_pipeline(preprocessing.StandardScaler(), FOREST),
     "a forest for each": many(FOREST),
+    "a forest against the rest": multiclass.OneVsRestClassifier(FOREST),
+    "LightGBM against the rest": multiclass.OneVsRestClassifier(
+        lightgbm.LGBMClassifier(n_estimators=5, verbose=-1)
+    ),
     "XGBoost for each": many(xgboost.XGBClassifier(**TREES)),
     "LightGBM for each": many(lightgbm.LGBMClassifier(n_estimators=5, verbose=-1)),
     "boosting for each": many(ensemble.GradientBoostingClassifier(**TREES)),
@@ -98,6 +102,21 @@ def test_the_hint_names_a_function_that_gives_the_values(
         named = re.findall(r"predict\w*", raised.value.diag.message_hint or "")
         assert named == ["predict_array"], function
         connection.execute(f"SELECT predict_array('model', f) FROM (SELECT {given}) f")
+
+
+@pytest.mark.parametrize(
+    ("model", "instead"),
+    [
+        (multioutput.ClassifierChain(FOREST), "push each of its estimators_"),
+        (multioutput.RegressorChain(ensemble.RandomForestRegressor(3)), "push each of its est"),
+        (multiclass.OneVsRestClassifier(FOREST), "push each of its estimators_"),
+        (multiclass.OneVsOneClassifier(FOREST), "push each of its estimators_"),
+    ],
+)
+def test_what_is_refused_has_members_to_push(model: Any, instead: str) -> None:
+    target = LABELS if "Chain" in type(model).__name__ else CLASSES[:, 0]
+    with pytest.raises(pgboost.UnsupportedModelError, match=instead):
+        pgboost.model_bytes(model.fit(FRAME, target))
 
 
 @pytest.mark.parametrize("model", [FOREST, many(FOREST), tree.DecisionTreeClassifier()])

@@ -8,7 +8,17 @@ import pandas as pd
 import psycopg
 import pytest
 import xgboost
-from sklearn import calibration, ensemble, linear_model, multioutput, pipeline, preprocessing, tree
+from sklearn import (
+    calibration,
+    compose,
+    ensemble,
+    impute,
+    linear_model,
+    multioutput,
+    pipeline,
+    preprocessing,
+    tree,
+)
 
 import catboost
 import lightgbm
@@ -185,6 +195,117 @@ def test_estimators_that_combine_others(
     assert_same(connection, make().fit(frame, y), frame)
 
 
+def behind_steps(last: Any, texts: Any, *numbers: Any) -> Any:
+    columns = compose.make_column_transformer(
+        (pipeline.make_pipeline(*numbers), compose.make_column_selector(dtype_include=np.number)),
+        (texts, ["city"]),
+    )
+    return pipeline.make_pipeline(columns, last)
+
+
+def of_trees(last: Any) -> Any:
+    ordinal = preprocessing.OrdinalEncoder(
+        handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2
+    )
+    return behind_steps(last, ordinal, impute.SimpleImputer(add_indicator=True))
+
+
+def of_a_line(last: Any, *numbers: Any) -> Any:
+    return behind_steps(last, preprocessing.OneHotEncoder(handle_unknown="ignore"), *numbers)
+
+
+SCALED = [preprocessing.StandardScaler(), impute.SimpleImputer(add_indicator=True)]
+HISTOGRAMS = ("trees", of_trees(ensemble.HistGradientBoostingRegressor(max_iter=9)))
+LINES: dict[str, Callable[[], Any]] = {
+    # As in scikit-learn's example of stacking.
+    "stacked": lambda: ensemble.StackingRegressor(
+        [
+            HISTOGRAMS,
+            ("forest", of_trees(ensemble.RandomForestRegressor(**FOREST))),
+            ("line", of_a_line(linear_model.LassoCV(), *SCALED)),
+        ],
+        linear_model.RidgeCV(),
+        cv=2,
+    ),
+    "imputed first": lambda: ensemble.VotingRegressor(
+        [HISTOGRAMS, ("line", of_a_line(linear_model.Ridge(), *SCALED[::-1]))], weights=[1, 3]
+    ),
+    "targets": lambda: multioutput.MultiOutputRegressor(
+        of_a_line(linear_model.Ridge(), impute.SimpleImputer(), preprocessing.MinMaxScaler())
+    ),
+    "exponential": lambda: compose.TransformedTargetRegressor(
+        of_a_line(linear_model.HuberRegressor(), *SCALED), func=np.log, inverse_func=np.exp
+    ),
+    "classes": lambda: ensemble.VotingClassifier(
+        [
+            ("trees", of_trees(ensemble.HistGradientBoostingClassifier(max_iter=9))),
+            ("line", of_a_line(linear_model.LogisticRegression(), *SCALED)),
+        ],
+        voting="soft",
+    ),
+    "calibrated classes": lambda: calibration.CalibratedClassifierCV(
+        of_a_line(linear_model.LogisticRegression(), *SCALED), cv=2
+    ),
+    "without steps": lambda: ensemble.VotingRegressor(
+        [*NUMBERS, ("line", linear_model.LinearRegression())]
+    ),
+    "voting before steps": lambda: pipeline.make_pipeline(
+        *SCALED[::-1],
+        ensemble.VotingRegressor(
+            [
+                ("forest", ensemble.RandomForestRegressor(**FOREST)),
+                (
+                    "line",
+                    pipeline.make_pipeline(
+                        preprocessing.MaxAbsScaler(), linear_model.BayesianRidge()
+                    ),
+                ),
+            ]
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_linear_members_behind_steps(connection: psycopg.Connection, name: str) -> None:
+    frame = models.numbers().astype(float)
+    frame = frame if name == "without steps" else with_missing(frame)
+    city = np.array(["Rome", "Oslo", "Bern", "Riga"], object)[np.arange(len(frame)) % 4]
+    y = np.exp(models.target(models.numbers()) / 20) + (city == "Rome")
+    y = np.c_[y, -y] if name == "targets" else y
+    if "steps" not in name:
+        frame = frame.assign(city=city)
+    model = LINES[name]()
+    assert_same(connection, model.fit(frame, y > 1 if "classes" in name else y), frame)
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="linear leaves"):
+        connection.execute(
+            "SELECT predict_contribs('model', array_fill(NULL::real, ARRAY[%s]))", [frame.shape[1]]
+        )
+
+
+@pytest.mark.parametrize(
+    ("last", "classes"), [(linear_model.LogisticRegression(), 2), (linear_model.Ridge(), 0)]
+)
+def test_leaves_as_features_of_a_linear_model(
+    connection: psycopg.Connection, last: Any, classes: int
+) -> None:
+    frame = models.numbers()
+    y = models.classes(frame, ["no", "yes"]) if classes else models.target(frame)
+    embedding = ensemble.RandomTreesEmbedding(n_estimators=8, max_depth=4, random_state=3)
+    steps = [preprocessing.StandardScaler()] if classes else []
+    assert_same(connection, pipeline.make_pipeline(*steps, embedding, last).fit(frame, y), frame)
+    with pytest.raises(pgboost.UnsupportedModelError, match="before a linear model alone"):
+        forest = ensemble.RandomForestRegressor(**FOREST)
+        pgboost.model_bytes(pipeline.make_pipeline(embedding, forest).fit(frame, frame["whole"]))
+
+
+def linear_of_logarithms() -> Any:
+    line = pipeline.make_pipeline(
+        preprocessing.FunctionTransformer(np.arcsinh), linear_model.LinearRegression()
+    )
+    return ensemble.VotingRegressor([("line", line)])
+
+
 def test_a_mean_of_probabilities_is_a_classifiers_in_every_function(
     connection: psycopg.Connection,
 ) -> None:
@@ -266,18 +387,17 @@ def test_models_without_a_tree_ensemble_are_refused_in_one_line(
     frame = models.numbers()
     y = models.classes(frame, ["a", "b"])
     logistic = linear_model.LogisticRegression()
-    one = tree.DecisionTreeClassifier()
+    one, number = tree.DecisionTreeClassifier(), models.target(frame)
     boosted = ensemble.GradientBoostingClassifier(**FOREST)
-    mixed = [("a", tree.DecisionTreeRegressor()), ("b", linear_model.LinearRegression())]
     voting = {"voting": "soft"}
     cases = [
         ("one class, 7", ensemble.RandomForestClassifier(**FOREST), [7] * len(y)),
-        ("AdaBoostRegressor", ensemble.AdaBoostRegressor(n_estimators=3), models.target(frame)),
         ("VotingClassifier averages what is no sum",
          ensemble.VotingClassifier([("a", boosted), ("b", one)], **voting), y),
-        ("LogisticRegression is no model", ensemble.VotingClassifier([("a", logistic)], **voting), y),
+        ("LogisticRegression is no model", logistic, y),
+        ("takes column 0 from a step that is no straight line", linear_of_logarithms(), number),
         ("takes what is no sum", ensemble.StackingClassifier([("a", boosted)], logistic, cv=2), y),
-        ("LinearRegression is no model of trees", ensemble.StackingRegressor(mixed, cv=2), y == "a"),
+        ("LinearRegression is no model of trees", linear_model.LinearRegression(), number),
         ("ClassifierChain", multioutput.ClassifierChain(one), np.stack([y, y], axis=1) == "a"),
         ("method='isotonic', .* sigmoid",
          calibration.CalibratedClassifierCV(one, method="isotonic", **CALIBRATED), y),

@@ -12,7 +12,13 @@ import psycopg
 import pytest
 import xgboost
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import (
+    AdaBoostRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    VotingRegressor,
+)
+from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -47,6 +53,10 @@ FITTED: dict[str, Callable[[], Any]] = {
     "scikit-learn": lambda: make_pipeline(
         StandardScaler(), RandomForestClassifier(**QUICK, random_state=1)
     ).fit(NUMBERS, LABELS),
+    "a weighted median": lambda: AdaBoostRegressor(n_estimators=20).fit(NUMBERS, TARGET),
+    "a line and trees": lambda: VotingRegressor(
+        [("line", LinearRegression()), ("trees", HistGradientBoostingRegressor(max_iter=9))]
+    ).fit(NUMBERS, TARGET),
     "pipeline of LightGBM": lambda: make_pipeline(
         StandardScaler(), lightgbm.LGBMRegressor(**QUICK, verbose=-1)
     ).fit(NUMBERS, TARGET),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import shap
 
 # Links that make one value of several outputs.
-_OF_ONE_VALUE = ("arg_max", "mean_logistic")
+_OF_ONE_VALUE = ("arg_max", "mean_logistic", "weighted_median")
 
 
 @translated(InvalidDataError)

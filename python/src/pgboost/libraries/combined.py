@@ -101,7 +101,9 @@ def several_targets(model: Any) -> Ensemble:
         replace(m, trees=[], others={k: v for k, v in m.others.items() if k not in _PER_OUTPUT})
         for m in members
     ]
-    if any(one != same[0] for one in same) or first.outputs > 1:
+    if first.outputs > 1:
+        refuse(model, "has members of several outputs: push each of its estimators_")
+    if any(one != same[0] for one in same):
         refuse(model, "has members that differ: push each")
     trees = [
         replace(tree, output=output)
@@ -113,6 +115,14 @@ def several_targets(model: Any) -> Ensemble:
         if any(key in member.others for member in members):
             others[key] = [float(member.others.get(key, [0.0])[0]) for member in members]
     return replace(first, trees=trees, outputs=len(members), others=others)
+
+
+def one_against_rest(model: Any) -> Ensemble:
+    """Converts a classifier of two classes for each of several labels."""
+    if not model.multilabel_:
+        reason = "divides the probabilities of classes by their sum, which is not scored"
+        refuse(model, f"{reason}: push each of its estimators_")
+    return several_targets(model)
 
 
 def calibrated(model: Any) -> Ensemble:
@@ -189,4 +199,12 @@ def _base(member: Ensemble) -> Any:
 def _times(member: Ensemble, factor: float) -> list[Tree]:
     factor *= member.others.get("scale", 1.0)
     divisor = member.others.get("divisor", 1.0)
-    return [replace(tree, values=tree.values * factor / divisor) for tree in member.trees]
+    return [
+        replace(
+            tree,
+            values=tree.values * factor / divisor,
+            product=tree.product
+            and (tree.product[0], *(number * factor / divisor for number in tree.product[1:])),
+        )
+        for tree in member.trees
+    ]

@@ -20,6 +20,10 @@ _MOST_COLUMNS = 1_000_000
 _WIDE = {"f": np.float64, "i": np.int64, "u": np.int64, "b": np.int64}
 
 
+# A feature, its coefficient and a constant, which is added.
+Product = tuple[int, float, float]
+
+
 @dataclass
 class Tree:
     """A tree's arrays, with an entry per node; a leaf's child is -1.
@@ -38,6 +42,8 @@ class Tree:
     values: Any
     output: int | None = None
     sets: dict[int, list[int]] = field(default_factory=dict)
+    # Of a tree of one leaf, a product that is added in place of its value unless the feature is missing.
+    product: Product | None = None
 
     @property
     def leaves(self) -> Any:
@@ -54,6 +60,11 @@ class Tree:
             "cover": np.asarray(self.cover, np.float32),
             "leaf_values": np.asarray(self.values, np.float64).ravel(),
         }
+        if self.product is not None:
+            feature, coefficient, constant = self.product
+            written["leaf_constants"] = np.array([constant], np.float64)
+            written["leaf_features"] = [np.array([feature], np.int32)]
+            written["leaf_coefficients"] = [np.array([coefficient], np.float64)]
         if self.gain is not None:
             written["gain"] = np.asarray(self.gain, np.float32)
         if self.sets:
@@ -191,12 +202,11 @@ def are_same(found: Any, same: Any) -> bool:
 def _renumbered(ensemble: Ensemble, numbers: dict[int, int]) -> Ensemble:
     place = np.zeros(max([*numbers, 0]) + 1, np.int64)
     place[list(numbers)] = list(numbers.values())
-    trees = [
-        replace(
-            tree, feature=np.where(tree.leaves, 0, place[np.where(tree.leaves, 0, tree.feature)])
-        )
-        for tree in ensemble.trees
-    ]
+    trees = []
+    for tree in ensemble.trees:
+        feature = np.where(tree.leaves, 0, place[np.where(tree.leaves, 0, tree.feature)])
+        product = tree.product and (numbers[tree.product[0]], *tree.product[1:])
+        trees.append(replace(tree, feature=feature, product=product))
     return replace(
         ensemble,
         trees=trees,
@@ -282,6 +292,7 @@ def _takes_missing(model: Any, categories: dict[int, list[Any]]) -> bool:
             row[columns[column]] = values[:1]
     try:
         model.predict(row)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, IndexError):
+        # CatBoost has an IndexError for the classes of an objective of the user's own.
         return False
     return True

@@ -112,6 +112,17 @@ class Feature:
             low, high = (low, middle) if is_finite else (middle, high)
         return float(_double(high)[0])
 
+    def line(self) -> tuple[float, float] | None:
+        """Returns the slope and the offset of a function that is a straight line, up to rounding."""
+        far = 2.0**60
+        numbers = np.pi * 2.0 ** np.arange(-30, 60)
+        numbers = np.concatenate([numbers, -numbers])
+        low, offset, high = self.seen(np.array([-far, 0.0, far]))
+        slope = float((high - low) / (2 * far))
+        size = np.abs(slope * numbers) + abs(offset)
+        is_line = np.abs(self.seen(numbers) - (slope * numbers + offset)) <= 1e-12 * size
+        return (slope, float(offset)) if is_line.all() else None
+
     def as_number(self) -> Feature:
         """Returns a feature of numeric categories as a function of numbers."""
         if self.table is None or self.unknown is None:

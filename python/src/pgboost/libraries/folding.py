@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import UnsupportedModelError
 from .ensemble import Ensemble, Tree
 from .feature import Feature
+from .linear import products
 
 # By node, whether the smallest number goes left, and the ends of the runs of numbers that go one way.
 Runs = dict[int, tuple[bool, Any]]
@@ -23,8 +24,10 @@ def folded(ensemble: Ensemble, features: list[Feature]) -> Ensemble:
         raise UnsupportedModelError(
             "the Pipeline has steps before and in its last one: put all steps into each of its members"
         )
-    nodes = _Nodes(ensemble.trees)
-    used = nodes.used()
+    nodes = _Nodes([tree for tree in ensemble.trees if tree.product is None])
+    multiplied = {tree.product[0] for tree in ensemble.trees if tree.product is not None}
+    split = nodes.used()
+    used = sorted({*split} | multiplied)
     for number in used:
         if features[number].refusal is not None:
             raise UnsupportedModelError(features[number].refusal)
@@ -32,7 +35,7 @@ def folded(ensemble: Ensemble, features: list[Feature]) -> Ensemble:
     features = _with_categories(ensemble, features)
     features = _agreeing(_without_missing(ensemble, features), used)
     runs: Runs = {}
-    for number in used:
+    for number in split:
         _fold(ensemble, nodes, number, features[number], runs)
     cuts = _to_cuts(nodes, runs)
     categories = {
@@ -41,7 +44,7 @@ def folded(ensemble: Ensemble, features: list[Feature]) -> Ensemble:
     unknown = {feature.column for feature in features if feature.unknown is not None}
     return replace(
         ensemble,
-        trees=nodes.trees(),
+        trees=nodes.trees() + products(ensemble.trees, features),
         value_type="float64",
         categories=categories,
         cuts=cuts,
@@ -59,11 +62,11 @@ class _Nodes:
     def __init__(self, trees: list[Tree]) -> None:
         self._trees = trees
         self.starts = np.cumsum([0, *(len(tree.left) for tree in trees)])
-        self.inner = np.concatenate([~tree.leaves for tree in trees])
-        self.feature = np.concatenate([np.asarray(tree.feature, np.int64) for tree in trees])
+        self.inner = _joined([~tree.leaves for tree in trees], bool)
+        self.feature = _joined([tree.feature for tree in trees], np.int64)
         self.column = np.zeros(len(self.inner), np.int64)
-        self.threshold = np.concatenate([np.asarray(tree.threshold, np.float64) for tree in trees])
-        self.missing = np.concatenate([np.asarray(tree.missing_left, np.uint8) for tree in trees])
+        self.threshold = _joined([tree.threshold for tree in trees], np.float64)
+        self.missing = _joined([tree.missing_left for tree in trees], np.uint8)
         self.threshold[~self.inner] = 0.0
         self.sets = {
             int(start) + node: codes
@@ -92,6 +95,10 @@ class _Nodes:
             }
             found.append(replace(tree, sets=sets, **arrays))
         return found
+
+
+def _joined(parts: list[Any], kind: Any) -> Any:
+    return np.concatenate([np.empty(0, kind), *(np.asarray(part, kind) for part in parts)])
 
 
 def _with_categories(ensemble: Ensemble, features: list[Feature]) -> list[Feature]:

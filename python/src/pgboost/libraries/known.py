@@ -76,7 +76,8 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "HistGradientBoostingClassifier HistGradientBoostingRegressor": "loss learning_rate"
         " categorical_features",
         "IsolationForest": "contamination",
-        "AdaBoostClassifier": "learning_rate algorithm",
+        "RandomTreesEmbedding": "sparse_output",
+        "AdaBoostClassifier AdaBoostRegressor": "loss learning_rate algorithm",
         "VotingRegressor": "estimators weights",
         "VotingClassifier": "estimators weights flatten_transform voting=soft",
         "StackingRegressor": _STACKING,
@@ -84,6 +85,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
     },
     "imblearn.ensemble": {"BalancedRandomForestClassifier": "sampling_strategy replacement"},
     "sklearn.multioutput": {"MultiOutputClassifier MultiOutputRegressor": ""},
+    "sklearn.multiclass": {"OneVsRestClassifier": ""},
     "sklearn.calibration": {"CalibratedClassifierCV": "method=sigmoid"},
     "sklearn.frozen": {"FrozenEstimator": ""},
     "sklearn.model_selection": {
@@ -97,6 +99,18 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "LogisticRegression LogisticRegressionCV": "C Cs dual intercept_scaling l1_ratios"
         " use_legacy_attributes multi_class=auto|ovr|warn|deprecated",
     },
+}
+
+
+_OF_CHAIN = (
+    "its trees take others' predictions: push each of its estimators_, and pass it what those before it"
+    " predict as its last features"
+)
+# By class that is not scored, the reason and what to do.
+_REASONS = {
+    "ClassifierChain": _OF_CHAIN,
+    "RegressorChain": _OF_CHAIN,
+    **dict.fromkeys(("OneVsOneClassifier", "OutputCodeClassifier"), "push each of its estimators_"),
 }
 
 
@@ -129,7 +143,8 @@ def known(model: Any) -> str:
     if parameters is None:
         kind, release = type(model), f"scikit-learn {sklearn.__version__}"
         module = release if kind.__module__.startswith("sklearn.") else kind.__module__
-        raise UnsupportedModelError(f"the {kind.__qualname__} of {module} is not scored")
+        reason = f": {_REASONS[kind.__name__]}" if kind.__name__ in _REASONS else ""
+        raise UnsupportedModelError(f"the {kind.__qualname__} of {module} is not scored{reason}")
     name = type(model).__qualname__
     defaults = inspect.signature(type(model).__init__).parameters
     for parameter, value in model.get_params(deep=False).items():

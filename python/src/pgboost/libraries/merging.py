@@ -67,7 +67,9 @@ def _disagrees(member: Ensemble, column: int, categories: dict[int, list[Any]]) 
     if values is not None:
         return values != categories[column] and column not in member.unknown
     return column in categories and any(
-        np.any(~tree.leaves & (np.asarray(tree.feature) == column)) for tree in member.trees
+        np.any(~tree.leaves & (np.asarray(tree.feature) == column))
+        or (tree.product is not None and tree.product[0] == column)
+        for tree in member.trees
     )
 
 

@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import refuse
 from ..model_file import ModelFile
 from . import source
 from .ensemble import Ensemble, described, width
 from .feature import Feature
 from .folding import folded
-from .known import known
+from .known import is_known, known
+from .sklearn import arrays_of, require_trees
 from .steps import after, shown
 
 _BELOW_ZERO = float(np.nextafter(0.0, -1.0))
@@ -29,7 +31,9 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
 
 
 def _file(model: Any, single: bool) -> ModelFile:
-    ensemble, (_, last) = ensemble_of(model, single), _parts(model)
+    ensemble, (steps, last) = ensemble_of(model, single), _parts(model)
+    if not _ends_in_leaves(steps):
+        require_trees(last)
     ensemble.others["attributes"] = {"steps": shown(model)}
     return described(ensemble, model, functions(model, model), type(last).__name__, single)
 
@@ -42,6 +46,7 @@ def ensemble_of(model: Any, single: bool = False) -> Ensemble:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         steps, last = _parts(model)
+        embedding = steps.pop() if _ends_in_leaves(steps) else None
         for step in steps:
             features = after(step, features)
         lowest: dict[int, float] = {}
@@ -51,12 +56,34 @@ def ensemble_of(model: Any, single: bool = False) -> Ensemble:
                 lowest[feature.column] = max(number, lowest.get(feature.column, number))
         read = {feature.column for feature in features}
         ensemble = source.ensemble_of(last)
+        if embedding is not None:
+            ensemble = _of_leaves(embedding, ensemble)
         encoded |= {features[place].column: values for place, values in ensemble.encoded.items()}
         if ensemble.absent_is_missing and any(feature.sparse for feature in features):
             # A sparse matrix has no zeros.
             features = [feature.without(_BELOW_ZERO, 0.0) for feature in features]
         ensemble = folded(ensemble, features)
     return replace(ensemble, lowest=lowest, read=read, encoded=encoded)
+
+
+def _ends_in_leaves(steps: list[Any]) -> bool:
+    return bool(steps) and is_known(steps[-1], "RandomTreesEmbedding")
+
+
+def _of_leaves(embedding: Any, line: Ensemble) -> Ensemble:
+    """Returns the trees whose leaves are the features of a linear model, with its coefficients."""
+    known(embedding)
+    coefficients = dict(tree.product[:2] for tree in line.trees if tree.product is not None)
+    if len(coefficients) < len(line.trees):
+        refuse(embedding, "is scored before a linear model alone")
+    trees, start = [], 0
+    leaves = embedding.one_hot_encoder_.categories_
+    for estimator, of_tree in zip(embedding.estimators_, leaves, strict=True):
+        values = np.zeros(estimator.tree_.node_count)
+        values[of_tree] = [coefficients.get(start + place, 0.0) for place in range(len(of_tree))]
+        trees.append(arrays_of(estimator.tree_, None, values, 0))
+        start += len(of_tree)
+    return replace(line, trees=trees, value_type="float32")
 
 
 def functions(model: Any, estimator: Any) -> dict[str, Any]:

@@ -19,9 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..comparison import EXACT, Tolerance
 from ..errors import refuse
-from ..model_file import ModelFile, classifier, label_text
+from ..model_file import ModelFile, classifier, label_text, of_labels
 from .combined import (
     calibrated,
+    one_against_rest,
     several_targets,
     stacked,
     thresholded,
@@ -29,7 +30,8 @@ from .combined import (
     voting,
 )
 from .ensemble import Ensemble, Tree, codes_of, described
-from .known import is_known, known
+from .known import PARAMETERS, is_known, known
+from .linear import linear
 
 # Two classes of a forest are as probable as each other up to the rounding of their sums.
 _TIE = 1e-9
@@ -38,6 +40,7 @@ _NOT_BELOW_ZERO = -5e-324
 _VERSION = sklearn.__version__
 # Trees held counts before this release, and shares of the classes since.
 _HOLDS_SHARES = tuple(int(part) for part in _VERSION.split(".")[:2]) >= (1, 4)
+_NO_TREES = "is no model of trees, so it is not scored by itself"
 _SCALARS = (np.number, np.bool_, np.str_)
 # By class, estimators that combine others.
 _COMBINED = {
@@ -47,6 +50,7 @@ _COMBINED = {
     "StackingClassifier": stacked,
     "MultiOutputClassifier": several_targets,
     "MultiOutputRegressor": several_targets,
+    "OneVsRestClassifier": one_against_rest,
     "CalibratedClassifierCV": calibrated,
     "TransformedTargetRegressor": transformed,
     "FixedThresholdClassifier": thresholded,
@@ -57,7 +61,13 @@ _OF_COMBINED = Tolerance(rtol=2**-23, tie=_TIE)
 
 
 def model_file(model: Any, rounds: int | None = None) -> ModelFile:
+    require_trees(model)
     return described(ensemble_of(model), model, functions(model, model), type(model).__name__)
+
+
+def require_trees(model: Any) -> None:
+    if is_known(model, *_LINEAR):
+        refuse(model, _NO_TREES)
 
 
 def functions(model: Any, estimator: Any) -> dict[str, Any]:
@@ -70,7 +80,7 @@ def functions(model: Any, estimator: Any) -> dict[str, Any]:
             "labels": ["-1", "1"],
             "cut": 0.0,
         }
-    is_combined = name in _COMBINED
+    is_combined = name in (*_COMBINED, *_LINEAR)
     is_near = is_combined or getattr(estimator, "algorithm", "") == "SAMME.R"
     tolerance = _OF_COMBINED if is_near else Tolerance(tie=_TIE)
     if is_classifier(estimator) and _has_labels(estimator):
@@ -79,7 +89,8 @@ def functions(model: Any, estimator: Any) -> dict[str, Any]:
             "tolerance": tolerance,
         }
     if is_classifier(estimator):
-        return {**classifier(model), "tolerance": tolerance}
+        has_labels = getattr(estimator, "multilabel_", False)
+        return {**(of_labels if has_labels else classifier)(model), "tolerance": tolerance}
     return {"values": model.predict, "tolerance": tolerance if is_combined else EXACT}
 
 
@@ -99,7 +110,7 @@ def ensemble_of(model: Any) -> Ensemble:
     if len(classes) == 1:
         refuse(model, f"was fitted on one class, {classes[0]}: it predicts nothing else")
     if name not in _ENSEMBLES:
-        refuse(model, "is no model of trees, so it is not scored by itself")
+        refuse(model, _NO_TREES)
     return replace(_ENSEMBLES[name](model), labels=[label_text(label) for label in classes])
 
 
@@ -121,7 +132,7 @@ def _trees(model: Any) -> list[tuple[Any, Any]]:
     return list(zip(trees, columns, strict=True))
 
 
-def _arrays(tree: Any, columns: Any, values: Any, output: int | None = None) -> Tree:
+def arrays_of(tree: Any, columns: Any, values: Any, output: int | None = None) -> Tree:
     """Converts a tree of scikit-learn with the given values of its nodes; features index `columns`."""
     nodes = tree.__getstate__()["nodes"]
     left, right = nodes["left_child"], nodes["right_child"]
@@ -149,7 +160,7 @@ def _probabilities(tree: Any) -> Any:
 
 def _averaged(model: Any) -> Ensemble:
     members = _trees(model)
-    trees = [_arrays(tree.tree_, columns, _node_values(model, tree)) for tree, columns in members]
+    trees = [arrays_of(tree.tree_, columns, _node_values(model, tree)) for tree, columns in members]
     outputs, task = trees[0].values.shape[1], "regression"
     for tree in trees:
         tree.output = 0 if outputs == 1 else None
@@ -179,7 +190,7 @@ def _boosting(model: Any) -> Ensemble:
     width = model.n_features_in_
     base = np.ravel(model._raw_predict_init(np.zeros((1, width), np.float32)))
     trees = [
-        _arrays(tree.tree_, None, model.learning_rate * tree.tree_.value[:, 0, :1], output)
+        arrays_of(tree.tree_, None, model.learning_rate * tree.tree_.value[:, 0, :1], output)
         for stage in model.estimators_
         for output, tree in enumerate(stage)
     ]
@@ -202,7 +213,7 @@ def _isolation(model: Any) -> Ensemble:
     trees = []
     for number, (tree, columns) in enumerate(pairs):
         depths = model._decision_path_lengths[number] + model._average_path_length_per_tree[number]
-        trees.append(_arrays(tree.tree_, columns, depths - 1.0, 0))
+        trees.append(arrays_of(tree.tree_, columns, depths - 1.0, 0))
     divisor = len(trees) * float(_average_path_length([model._max_samples])[0])
     others = {"divisor": divisor, "slope": -float(model.offset_), "class_by": "value"}
     others["class_threshold"] = _NOT_BELOW_ZERO
@@ -225,13 +236,24 @@ def _ada_boost(model: Any) -> Ensemble:
             is_voted = shares.argmax(axis=1)[:, np.newaxis] == np.arange(classes)
             votes = np.where(is_voted, weight, -1 / (classes - 1) * weight)
         values, output = (votes[:, 1:], 0) if classes == 2 else (votes, None)
-        trees.append(_arrays(tree.tree_, columns, values, output))
+        trees.append(arrays_of(tree.tree_, columns, values, output))
     total = float(model.estimator_weights_.sum())
     if classes == 2:
         others = {"scale": 2.0, "divisor": total}
         return Ensemble(trees, _VERSION, 1, "binary", "logistic", others=others)
     others = {"divisor": total * (classes - 1)}
     return Ensemble(trees, _VERSION, classes, "multiclass", "softmax", others=others)
+
+
+def _ada_boost_of_numbers(model: Any) -> Ensemble:
+    """Converts AdaBoostRegressor: an output per tree, and one per weight."""
+    trees = [
+        arrays_of(tree.tree_, columns, tree.tree_.value[:, 0, 0], output)
+        for output, (tree, columns) in enumerate(_trees(model))
+    ]
+    weights = [float(weight) for weight in model.estimator_weights_[: len(trees)]]
+    others = {"bias": [0.0] * len(trees) + weights}
+    return Ensemble(trees, _VERSION, 2 * len(trees), link="weighted_median", others=others)
 
 
 def _histogram_boosting(model: Any) -> Ensemble:
@@ -330,6 +352,8 @@ _TREES = (
     "ExtraTreeRegressor",
 )
 _FORESTS = ("RandomForest", "ExtraTrees", "Bagging")
+# Members of what combines models.
+_LINEAR = tuple(" ".join(PARAMETERS["sklearn.linear_model"]).split())
 # By class, the function that converts an estimator.
 _ENSEMBLES: dict[str, Callable[[Any], Ensemble]] = {
     **dict.fromkeys(_TREES, _averaged),
@@ -341,5 +365,7 @@ _ENSEMBLES: dict[str, Callable[[Any], Ensemble]] = {
     "HistGradientBoostingRegressor": _histogram_boosting,
     "IsolationForest": _isolation,
     "AdaBoostClassifier": _ada_boost,
+    "AdaBoostRegressor": _ada_boost_of_numbers,
+    **dict.fromkeys(_LINEAR, linear),
     **_COMBINED,
 }
