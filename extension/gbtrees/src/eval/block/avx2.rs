@@ -6,9 +6,7 @@ use crate::compiled::tiles::CodeTable;
 use crate::eval::block::instructions::{Instructions, LookUp, block_kernel};
 use crate::eval::block::rank_avx2;
 use crate::eval::block::sse2;
-use crate::eval::block::types::{
-    BLOCK, BlockValues, Codes, Mask, PathBits, RANK_BITS, Sums, WORDS, leaves_at,
-};
+use crate::eval::block::types::{BLOCK, BlockValues, Codes, Mask, RANK_BITS, WORDS};
 
 block_kernel! {
     Half, #[target_feature(enable = "avx2")],
@@ -151,28 +149,6 @@ impl LookUp for Half {
     const IN_ORDER: bool = true;
 
     #[inline(always)]
-    unsafe fn add<const LEVELS: u32>(
-        path: &PathBits,
-        rows: usize,
-        leaves: &[f32],
-        sums: &mut Sums<f32>,
-    ) {
-        // SAFETY: as for this function.
-        unsafe { add_eights::<LEVELS>(path, rows, leaves, sums) }
-    }
-
-    #[inline(always)]
-    unsafe fn add_double<const LEVELS: u32>(
-        path: &PathBits,
-        rows: usize,
-        leaves: &[f64],
-        sums: &mut Sums<f64>,
-    ) {
-        // SAFETY: as for this function.
-        unsafe { add_fours::<LEVELS>(path, rows, leaves, sums) }
-    }
-
-    #[inline(always)]
     unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]) {
         let words = rows.div_ceil(64).min(WORDS);
         for (table, mask) in tables.iter().zip(masks) {
@@ -205,62 +181,6 @@ unsafe fn exchanged<const DISTANCE: i32>(bits: __m256i, lower: i64) -> __m256i {
         let other = _mm256_xor_si256(bits, _mm256_srli_epi64::<DISTANCE>(bits));
         let moved = _mm256_and_si256(other, _mm256_set1_epi64x(lower));
         _mm256_xor_si256(bits, _mm256_xor_si256(moved, _mm256_slli_epi64::<DISTANCE>(moved)))
-    }
-}
-
-/// Adds the leaves of 64 rows, eight at a time, which takes fewer additions and stores.
-///
-/// # Safety
-/// The processor has AVX2; there are 2^LEVELS leaves.
-#[inline(always)]
-unsafe fn add_eights<const LEVELS: u32>(
-    path: &PathBits,
-    rows: usize,
-    leaves: &[f32],
-    sums: &mut Sums<f32>,
-) {
-    let words = sums.0.as_chunks_mut::<64>().0.iter_mut().enumerate();
-    for (word, sums) in words.take(rows.div_ceil(64)) {
-        // SAFETY: the processor has AVX2; there are eight words, and indices are below 2^LEVELS.
-        unsafe {
-            let indices = Half::leaf_indices(path, word, LEVELS);
-            let eights = sums.as_chunks_mut::<8>().0.iter_mut().zip(indices.as_chunks().0);
-            for (sums, indices) in eights {
-                let [a, b, c, d, e, f, g, h] = leaves_at(leaves, *indices);
-                let leaves = _mm256_set_ps(h, g, f, e, d, c, b, a);
-                let sums = sums.as_mut_ptr();
-                _mm256_storeu_ps(sums, _mm256_add_ps(_mm256_loadu_ps(sums), leaves));
-            }
-        }
-    }
-}
-
-/// Adds the leaves of 64 rows, four at a time, which takes fewer additions and stores.
-///
-/// # Safety
-/// The processor has AVX2; there are 2^LEVELS leaves.
-#[inline(always)]
-unsafe fn add_fours<const LEVELS: u32>(
-    path: &PathBits,
-    rows: usize,
-    leaves: &[f64],
-    sums: &mut Sums<f64>,
-) {
-    let words = sums.0.as_chunks_mut::<64>().0.iter_mut().enumerate();
-    for (word, sums) in words.take(rows.div_ceil(64)) {
-        // SAFETY: the processor has AVX2; there are eight words, and indices are below 2^LEVELS.
-        unsafe {
-            let indices = Half::leaf_indices(path, word, LEVELS);
-            let eights = sums.as_chunks_mut::<8>().0.iter_mut().zip(indices.as_chunks().0);
-            for (sums, indices) in eights {
-                let [a, b, c, d, e, f, g, h] = leaves_at(leaves, *indices);
-                let fours = [_mm256_set_pd(d, c, b, a), _mm256_set_pd(h, g, f, e)];
-                for (sums, leaves) in sums.as_chunks_mut::<4>().0.iter_mut().zip(fours) {
-                    let sums = sums.as_mut_ptr();
-                    _mm256_storeu_pd(sums, _mm256_add_pd(_mm256_loadu_pd(sums), leaves));
-                }
-            }
-        }
     }
 }
 

@@ -5,7 +5,7 @@
 use std::arch::x86_64::*;
 
 use crate::compiled::tiles::CodeTable;
-use crate::eval::block::instructions::{LookUp, add_one_by_one, block_kernel};
+use crate::eval::block::instructions::{LookUp, add_eights, block_kernel};
 use crate::eval::block::mask_avx512::{Whole, indices};
 use crate::eval::block::types::{Codes, Mask, PathBits, Sums, WORDS};
 
@@ -93,7 +93,7 @@ impl LookUp for Numbers {
         const { assert!(LEVELS <= 8) };
         if LEVELS > MAX_LEVELS_OF_DOUBLES {
             // SAFETY: as for this function.
-            return unsafe { add_one_by_one::<Whole, f64, LEVELS>(path, rows, leaves, sums) };
+            return unsafe { add_eights::<Whole, f64, LEVELS>(path, rows, leaves, sums) };
         }
         let registers = (1usize << LEVELS).div_ceil(8);
         let sums = sums.0.as_mut_ptr();

@@ -197,7 +197,7 @@ pub(super) trait LookUp {
     /// See [`LookUp`].
     unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]);
 
-    /// Implements [`crate::eval::block::types::BlockKernel::add`], by default leaf by leaf.
+    /// Implements [`crate::eval::block::types::BlockKernel::add`], by default in this way.
     ///
     /// # Safety
     /// See [`LookUp`]; there are 2^LEVELS leaves.
@@ -209,7 +209,7 @@ pub(super) trait LookUp {
         sums: &mut Sums<f32>,
     ) {
         // SAFETY: as for this function.
-        unsafe { add_one_by_one::<Self::Masks, f32, LEVELS>(path, rows, leaves, sums) }
+        unsafe { add_eights::<Self::Masks, f32, LEVELS>(path, rows, leaves, sums) }
     }
 
     /// Version for f64 sums.
@@ -224,16 +224,16 @@ pub(super) trait LookUp {
         sums: &mut Sums<f64>,
     ) {
         // SAFETY: as for this function.
-        unsafe { add_one_by_one::<Self::Masks, f64, LEVELS>(path, rows, leaves, sums) }
+        unsafe { add_eights::<Self::Masks, f64, LEVELS>(path, rows, leaves, sums) }
     }
 }
 
-/// Adds each row's leaf, one by one.
+/// Adds each row's leaf, eight rows at a time, which takes fewer additions and stores.
 ///
 /// # Safety
 /// The processor has the instructions of `I`; there are 2^LEVELS leaves.
 #[inline(always)]
-pub(super) unsafe fn add_one_by_one<I: Instructions, S: Sum, const LEVELS: u32>(
+pub(super) unsafe fn add_eights<I: Instructions, S: Sum, const LEVELS: u32>(
     path: &PathBits,
     rows: usize,
     leaves: &[S],
@@ -243,9 +243,11 @@ pub(super) unsafe fn add_one_by_one<I: Instructions, S: Sum, const LEVELS: u32>(
     for (word, sums) in words.take(rows.div_ceil(64)) {
         // SAFETY: the processor has the instructions; there are eight words.
         let indices = unsafe { I::leaf_indices(path, word, LEVELS) };
-        for (sum, index) in sums.iter_mut().zip(indices) {
+        let eights = sums.as_chunks_mut::<8>().0.iter_mut().zip(indices.as_chunks::<8>().0);
+        for (sums, indices) in eights {
             // SAFETY: an index is below 2^LEVELS, the number of leaves.
-            *sum += unsafe { *leaves.get_unchecked(usize::from(index)) };
+            let found = indices.map(|index| unsafe { *leaves.get_unchecked(usize::from(index)) });
+            sums.iter_mut().zip(found).for_each(|(sum, leaf)| *sum += leaf);
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::eval::block::types::{Codes, Mask, RANK_BITS, WORDS};
 #[cfg(target_arch = "x86_64")]
 use crate::eval::block::{
     rank_scalar, sse2,
-    types::{BLOCK, BlockValues, PathBits, Sums},
+    types::{BLOCK, BlockValues},
 };
 
 block_kernel! {
@@ -255,36 +255,6 @@ fn transposed(mut bytes: u64) -> u64 {
 impl LookUp for Quarter {
     type Masks = Self;
     const IN_ORDER: bool = true;
-
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    unsafe fn add<const LEVELS: u32>(
-        path: &PathBits,
-        rows: usize,
-        leaves: &[f32],
-        sums: &mut Sums<f32>,
-    ) {
-        let words = sums.0.as_chunks_mut::<64>().0.iter_mut().enumerate();
-        for (word, sums) in words.take(rows.div_ceil(64)) {
-            // SAFETY: as for this function; there are eight words, and indices are below 2^LEVELS.
-            unsafe { sse2::add(&Self::leaf_indices(path, word, LEVELS), leaves, sums) };
-        }
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    unsafe fn add_double<const LEVELS: u32>(
-        path: &PathBits,
-        rows: usize,
-        leaves: &[f64],
-        sums: &mut Sums<f64>,
-    ) {
-        let words = sums.0.as_chunks_mut::<64>().0.iter_mut().enumerate();
-        for (word, sums) in words.take(rows.div_ceil(64)) {
-            // SAFETY: as for this function; there are eight words, and indices are below 2^LEVELS.
-            unsafe { sse2::add_double(&Self::leaf_indices(path, word, LEVELS), leaves, sums) };
-        }
-    }
 
     #[inline(always)]
     unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]) {

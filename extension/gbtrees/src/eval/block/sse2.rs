@@ -7,7 +7,7 @@
 use std::arch::x86_64::*;
 
 use crate::compiled::tiles::MIN_SEARCH_LEVELS;
-use crate::eval::block::types::{BLOCK, BlockValues, Mask, RANK_BITS, leaves_at};
+use crate::eval::block::types::{BLOCK, BlockValues, Mask, RANK_BITS};
 
 /// Levels from which transposing takes fewer instructions than level by level.
 pub(super) const MIN_TRANSPOSED: u32 = 5;
@@ -169,44 +169,4 @@ pub(super) fn bits_of_bytes(bytes: &[u8; 64]) -> [u64; RANK_BITS] {
         }
     }
     bits
-}
-
-/// Adds the leaves of a word's rows, four at a time, which takes fewer additions and stores.
-///
-/// # Safety
-/// There is a leaf at each index.
-#[inline(always)]
-pub(super) unsafe fn add(indices: &[u8; 64], leaves: &[f32], sums: &mut [f32; 64]) {
-    let eights = sums.as_chunks_mut::<8>().0.iter_mut().zip(indices.as_chunks().0);
-    for (sums, indices) in eights {
-        // SAFETY: the processor has SSE2; guaranteed by the caller.
-        unsafe {
-            let [a, b, c, d, e, f, g, h] = leaves_at(leaves, *indices);
-            let fours = [_mm_set_ps(d, c, b, a), _mm_set_ps(h, g, f, e)];
-            for (sums, leaves) in sums.as_chunks_mut::<4>().0.iter_mut().zip(fours) {
-                let sums = sums.as_mut_ptr();
-                _mm_storeu_ps(sums, _mm_add_ps(_mm_loadu_ps(sums), leaves));
-            }
-        }
-    }
-}
-
-/// Adds the leaves of a word's rows, two at a time.
-///
-/// # Safety
-/// There is a leaf at each index.
-#[inline(always)]
-pub(super) unsafe fn add_double(indices: &[u8; 64], leaves: &[f64], sums: &mut [f64; 64]) {
-    let eights = sums.as_chunks_mut::<8>().0.iter_mut().zip(indices.as_chunks().0);
-    for (sums, indices) in eights {
-        // SAFETY: the processor has SSE2; guaranteed by the caller.
-        unsafe {
-            let [a, b, c, d, e, f, g, h] = leaves_at(leaves, *indices);
-            let pairs = [_mm_set_pd(b, a), _mm_set_pd(d, c), _mm_set_pd(f, e), _mm_set_pd(h, g)];
-            for (sums, leaves) in sums.as_chunks_mut::<2>().0.iter_mut().zip(pairs) {
-                let sums = sums.as_mut_ptr();
-                _mm_storeu_pd(sums, _mm_add_pd(_mm_loadu_pd(sums), leaves));
-            }
-        }
-    }
 }

@@ -157,16 +157,6 @@ pub(super) const fn parts_in_use(rows: usize, parts: usize) -> usize {
     if used < parts { used } else { parts }
 }
 
-/// Returns the leaves of eight rows.
-///
-/// # Safety
-/// There is a leaf at each index.
-#[inline(always)]
-pub(super) unsafe fn leaves_at<S: Copy>(leaves: &[S], indices: [u8; 8]) -> [S; 8] {
-    // SAFETY: guaranteed by the caller.
-    indices.map(|index| unsafe { *leaves.get_unchecked(usize::from(index)) })
-}
-
 /// The positions of sums in the order of rows.
 pub(super) const IN_ORDER: [u16; BLOCK] = {
     let mut lanes = [0; BLOCK];
