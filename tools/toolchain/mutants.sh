@@ -68,12 +68,13 @@ export CARGO_INCREMENTAL=1 CARGO_PROFILE_DEV_DEBUG=none
 unset MAKEFLAGS MFLAGS
 failed=0
 if [ ${#engine[@]} -gt 0 ]; then
-    # Which programs are built, by options; the names of tests follow.
+    # Which programs are built, by options; the names of tests follow. Examples are built with all programs only.
     programs=() tests=()
     for word in ${TESTS:---lib --test=engine}; do
         case $word in -*) programs+=(--cargo-arg="$word") ;; *) tests+=(--cargo-test-arg="$word") ;; esac
     done
-    mutate gbtrees "${programs[@]}" "${tests[@]}" -- "${engine[@]}" || failed=$?
+    tests+=(--cargo-test-arg=-- --cargo-test-arg=--skip=library::examples_run)
+    mutate gbtrees --profile=release "${programs[@]}" "${tests[@]}" -- "${engine[@]}" || failed=$?
 fi
 if [ ${#extension[@]} -gt 0 ]; then
     PG_CONFIG=$(tools/toolchain/postgres.sh 18)
