@@ -24,12 +24,15 @@ pub(super) enum ArgumentType {
     Number,
     Integer,
     Text,
+    /// A text, of which CatBoost has a hash.
+    Hashed,
 }
 
 impl ArgumentType {
     fn of(categories: Option<&Categories>) -> Self {
         match categories {
-            Some(Categories::Text(_) | Categories::Hashed(_)) => ArgumentType::Text,
+            Some(Categories::Text(_)) => ArgumentType::Text,
+            Some(Categories::Hashed(_)) => ArgumentType::Hashed,
             Some(Categories::Integer(_)) => ArgumentType::Integer,
             Some(Categories::Float(_)) | None => ArgumentType::Number,
         }
@@ -39,7 +42,7 @@ impl ArgumentType {
         match self {
             ArgumentType::Number => "pg_catalog.float8",
             ArgumentType::Integer => "pg_catalog.int8",
-            ArgumentType::Text => "pg_catalog.text",
+            ArgumentType::Text | ArgumentType::Hashed => "pg_catalog.text",
         }
     }
 }
@@ -121,6 +124,22 @@ impl<'m> Inputs<'m> {
             Some(_) => place.named(&format!("f{feature}")),
             None => self.given(feature, place),
         }
+    }
+
+    /// Whether a real of the feature is not the same to the model as its decimal.
+    pub(super) fn takes_decimal(&self, feature: usize) -> bool {
+        self.model.value_precision() == Precision::Double
+            || categories(self.model, feature).is_some()
+    }
+
+    /// Returns an integer that is none of a feature's categories, if others than these have a code, or else NULL.
+    pub(super) fn no_category(&self, feature: usize) -> String {
+        let known: &[i64] = match categories(self.model, feature) {
+            Some(Categories::Integer(values)) if self.model.has_unknown_code(feature) => values,
+            _ => return "NULL".to_owned(),
+        };
+        let other = (0..=i64::MAX).find(|number| !known.contains(number));
+        other.map_or_else(|| "NULL".to_owned(), |number| format!("'{number}'"))
     }
 
     /// Whether there are categories that the file names.

@@ -1,6 +1,7 @@
 //! Functions that read features of a jsonb object, by the rules of the extension's `predict`: null is a
 //! missing value, an absent key an error, and NaN and the infinities may be strings.
 
+use super::UnknownCategory;
 use super::inputs::ArgumentType;
 
 /// Returns the ending of the name of the function that reads an argument.
@@ -9,17 +10,39 @@ pub(super) fn reader(kind: ArgumentType) -> &'static str {
         ArgumentType::Number => "_number",
         ArgumentType::Integer => "_integer",
         ArgumentType::Text => "_text",
+        ArgumentType::Hashed => "_hashed",
     }
 }
 
-/// Returns the body of that function, of an object and a key.
-pub(super) fn body(kind: ArgumentType) -> String {
+/// Returns the types of its arguments: an object, a key, and the number for another than the categories.
+pub(super) fn types(kind: ArgumentType) -> Vec<&'static str> {
+    let mut types = vec!["pg_catalog.jsonb", "pg_catalog.text"];
+    types.extend((kind == ArgumentType::Integer).then_some("pg_catalog.int8"));
+    types
+}
+
+/// Returns its body.
+pub(super) fn body(kind: ArgumentType, unknown: UnknownCategory) -> String {
+    let raised = match unknown {
+        UnknownCategory::Error => RAISE,
+        UnknownCategory::Missing => "",
+    };
     let (declared, read) = match kind {
-        ArgumentType::Number => ("", NUMBER),
-        ArgumentType::Integer => ("  n pg_catalog.numeric;\n", INTEGER),
-        ArgumentType::Text => ("", TEXT),
+        ArgumentType::Number => ("", NUMBER.to_owned()),
+        ArgumentType::Integer => {
+            (OF_NUMBER, format!("{INTEGER}{}{INTEGER_END}", raised_unless_given(raised)))
+        }
+        ArgumentType::Text => ("", TEXT.to_owned()),
+        ArgumentType::Hashed => (OF_NUMBER, format!("{HASHED}{raised}{HASHED_END}")),
     };
     format!("{START}{declared}{ABSENT}{read}{END}")
+}
+
+fn raised_unless_given(raised: &str) -> String {
+    if raised.is_empty() {
+        return String::new();
+    }
+    format!("    IF $3 IS NULL THEN\n  {raised}    END IF;\n")
 }
 
 const START: &str = "DECLARE
@@ -44,15 +67,47 @@ const NUMBER: &str =
   IF k OPERATOR(pg_catalog.=) ANY ('{Infinity,-Infinity}'::pg_catalog.text[]) THEN RETURN k; END IF;
 ";
 
-const INTEGER: &str = "  IF k OPERATOR(pg_catalog.=) 'number' THEN
+const OF_NUMBER: &str = "  n pg_catalog.numeric;\n";
+
+const RAISE: &str = "    RAISE EXCEPTION 'unknown category \"%\" for feature \"%\"', \
+     $1 OPERATOR(pg_catalog.->>) $2, $2 USING ERRCODE = '22P02';
+";
+
+const INTEGER: &str = "  IF k OPERATOR(pg_catalog.=) 'boolean' THEN
+    RETURN CASE WHEN v::pg_catalog.bool THEN 1 ELSE 0 END;
+  END IF;
+  IF $1 OPERATOR(pg_catalog.->>) $2 OPERATOR(pg_catalog.=) 'NaN' THEN RETURN NULL; END IF;
+  IF k OPERATOR(pg_catalog.=) 'number' THEN
     n := v::pg_catalog.numeric;
-    IF n OPERATOR(pg_catalog.=) pg_catalog.trunc(n) THEN RETURN n; END IF;
-    RAISE EXCEPTION 'unknown category \"%\" for feature \"%\"', n, $2 USING ERRCODE = '22P02';
+    IF n OPERATOR(pg_catalog.=) pg_catalog.trunc(n) AND pg_catalog.abs(n) OPERATOR(pg_catalog.<) 9223372036854775808
+    THEN RETURN n; END IF;
+  END IF;
+  IF k OPERATOR(pg_catalog.=) 'number' OR ($1 OPERATOR(pg_catalog.->>) $2)
+    OPERATOR(pg_catalog.=) ANY ('{Infinity,-Infinity}'::pg_catalog.text[]) THEN
+";
+
+const INTEGER_END: &str = "    RETURN $3;
   END IF;
 ";
 
-const TEXT: &str = "  IF k OPERATOR(pg_catalog.=) ANY ('{string,number}'::pg_catalog.text[]) THEN
+const TEXT: &str = "  IF k OPERATOR(pg_catalog.=) 'string' THEN
     RETURN $1 OPERATOR(pg_catalog.->>) $2;
+  END IF;
+";
+
+const HASHED: &str = "  IF k OPERATOR(pg_catalog.=) 'string' THEN
+    RETURN $1 OPERATOR(pg_catalog.->>) $2;
+  END IF;
+  IF k OPERATOR(pg_catalog.=) 'boolean' THEN
+    RETURN CASE WHEN v::pg_catalog.bool THEN '1' ELSE '0' END;
+  END IF;
+  IF k OPERATOR(pg_catalog.=) 'number' THEN
+    n := v::pg_catalog.numeric;
+    IF n OPERATOR(pg_catalog.=) pg_catalog.trunc(n) AND pg_catalog.abs(n) OPERATOR(pg_catalog.<) 9223372036854775808
+    THEN RETURN pg_catalog.trunc(n); END IF;
+";
+
+const HASHED_END: &str = "    RETURN NULL;
   END IF;
 ";
 

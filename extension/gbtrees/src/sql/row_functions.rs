@@ -67,7 +67,7 @@ impl Functions<'_> {
             let given = self.inputs.given(feature, Place::Query);
             match argument.kind {
                 ArgumentType::Integer => format!("{given}::{}", argument.kind.sql()),
-                ArgumentType::Number | ArgumentType::Text => given,
+                ArgumentType::Number | ArgumentType::Text | ArgumentType::Hashed => given,
             }
         });
         let passed = self.passed(given.collect());

@@ -49,13 +49,12 @@ impl Query {
         let given = inputs.arguments.iter().enumerate().map(|(feature, argument)| {
             let column = format!("q.{}", identifier(&argument.name));
             let value = match argument.kind {
+                ArgumentType::Number if inputs.takes_decimal(feature) => decimal(&column),
                 ArgumentType::Number | ArgumentType::Text => {
                     format!("{column}::{}", argument.kind.sql())
                 }
                 // A fraction is no category, and not rounded to one.
-                ArgumentType::Integer => {
-                    format!("pg_catalog.trim_scale({column}::pg_catalog.numeric)::pg_catalog.text")
-                }
+                ArgumentType::Integer | ArgumentType::Hashed => digits(&column, argument.kind),
             };
             format!(", {value} AS x{feature}")
         });
@@ -68,7 +67,10 @@ impl Query {
                 ArgumentType::Number => format!(
                     "CASE WHEN {given} OPERATOR(pg_catalog.<) 'NaN' THEN {given} END AS x{feature}"
                 ),
-                ArgumentType::Integer | ArgumentType::Text => given,
+                ArgumentType::Integer => format!(
+                    "CASE WHEN {given} OPERATOR(pg_catalog.<>) 'NaN' THEN {given} END AS x{feature}"
+                ),
+                ArgumentType::Text | ArgumentType::Hashed => given,
             }
         });
         query.around(&known.collect::<Vec<_>>());
@@ -91,6 +93,33 @@ impl Query {
             body(self.tail.trim_end_matches(END))
         )
     }
+}
+
+/// Returns the double of a column, and of a real its decimal, as in a row and in an object.
+fn decimal(column: &str) -> String {
+    let (is_real, double) = (is_of(column, 700), "pg_catalog.float8");
+    format!(
+        "CASE WHEN {is_real} THEN {column}::pg_catalog.text::{double} ELSE {column}::{double} END"
+    )
+}
+
+fn is_of(column: &str, oid: u32) -> String {
+    format!("pg_catalog.pg_typeof({column})::pg_catalog.oid OPERATOR(pg_catalog.=) '{oid}'")
+}
+
+/// Returns the text of a category that may be a number: of a whole one its digits alone. The column's type is not
+/// known, and a real is a numeric of six digits, so values go by way of their text. The planner casts constants in
+/// each branch of a CASE, but not the result of one whose condition it does not know.
+fn digits(column: &str, kind: ArgumentType) -> String {
+    let text = format!("{column}::pg_catalog.text");
+    let is = |value: &str| format!("{text} OPERATOR(pg_catalog.=) '{value}'");
+    let truth = format!("CASE WHEN {} THEN '1' WHEN {} THEN '0' END", is("true"), is("false"));
+    let text = format!("CASE WHEN {} THEN {truth} ELSE {text} END", is_of(column, 16));
+    if kind == ArgumentType::Hashed {
+        let digits = format!("pg_catalog.regexp_replace({text}, '[.]0+$', '')");
+        return format!("CASE WHEN {} THEN {digits} ELSE {text} END", is_of(column, 1700));
+    }
+    format!("pg_catalog.trim_scale(({text})::pg_catalog.numeric)::pg_catalog.text")
 }
 
 /// Returns the query that calls a function per row, by its expression over columns of `q`.

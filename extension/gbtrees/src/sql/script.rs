@@ -32,7 +32,7 @@ const PUBLIC: [&str; 7] = ["", "_margin", "_class", "_proba", EXPLAIN, "_scan", 
 pub(super) const ROWS: [&str; 2] = ["_rows", "_rows_margin"];
 
 /// The endings of the others, but for those of hashes.
-const INTERNAL: [&str; 13] = [
+const INTERNAL: [&str; 14] = [
     "_single",
     "_sum",
     "_scan_sum",
@@ -42,6 +42,7 @@ const INTERNAL: [&str; 13] = [
     "_number",
     "_integer",
     "_text",
+    "_hashed",
     UNKNOWN,
     SCALED,
     QUERY,
@@ -251,14 +252,15 @@ impl Functions<'_> {
 
     /// The functions that read jsonb objects.
     fn readers(&self) -> Vec<Function> {
-        let kinds = [ArgumentType::Number, ArgumentType::Integer, ArgumentType::Text];
+        let kinds =
+            [ArgumentType::Number, ArgumentType::Integer, ArgumentType::Text, ArgumentType::Hashed];
         let used = kinds
             .into_iter()
             .filter(|kind| self.inputs.arguments.iter().any(|argument| argument.kind == *kind));
         let readers = used.map(|kind| {
-            let types = vec!["pg_catalog.jsonb", "pg_catalog.text"];
             let what = "a feature of an object";
-            self.internal(objects::reader(kind), types, kind.sql(), objects::body(kind), what)
+            let body = objects::body(kind, self.options.unknown_category);
+            self.internal(objects::reader(kind), objects::types(kind), kind.sql(), body, what)
         });
         let unknown = self.inputs.has_categories().then(|| {
             let types = vec!["pg_catalog.text", "pg_catalog.text"];
@@ -478,7 +480,7 @@ impl Functions<'_> {
                     ArgumentType::Number => format!(
                         "CASE WHEN ${number} OPERATOR(pg_catalog.<) 'NaN' THEN ${number} END"
                     ),
-                    ArgumentType::Integer | ArgumentType::Text => format!("${number}"),
+                    _ => format!("${number}"),
                 })
                 .collect();
             let names = self.inputs.arguments.iter().map(|argument| argument.name.clone());
@@ -513,9 +515,13 @@ impl Functions<'_> {
 
     /// A function with one object of features.
     fn of_object(&self, name: &str, ending: &str) -> Option<Function> {
-        let read = self.inputs.arguments.iter().map(|argument| {
+        let read = self.inputs.arguments.iter().enumerate().map(|(feature, argument)| {
             let reader = self.names.qualified(objects::reader(argument.kind));
-            format!("{reader}($1, {})", literal(&argument.feature))
+            let other = match argument.kind {
+                ArgumentType::Integer => format!(", {}", self.inputs.no_category(feature)),
+                _ => String::new(),
+            };
+            format!("{reader}($1, {}{other})", literal(&argument.feature))
         });
         let passed = self.passed(read.collect());
         let trees = if ending == EXPLAIN { EXPLAINED } else { ONE };
