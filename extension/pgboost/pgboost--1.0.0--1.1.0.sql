@@ -2,7 +2,8 @@
 --
 -- The tables change in place, so that publications, grants and triggers of others on them stay. A model was its
 -- name; it is an id now, which is made of the name here, so that all nodes of a cluster and both ends of a
--- subscription come to the same ids. Versions keep the numbers that they gave: a real stays what it was to them.
+-- subscription come to the same ids. Versions keep the numbers that they gave: a real and a category in an array
+-- stay what they were to them.
 --
 -- Backends with the library of 1.0.0 find no table of the name that files had, and end their statements
 -- with an error, until they connect again.
@@ -54,11 +55,15 @@ ALTER TABLE pgboost_catalog.version
     ADD COLUMN task text NOT NULL DEFAULT '',
     ADD COLUMN link text NOT NULL DEFAULT '',
     ADD COLUMN real_input text NOT NULL DEFAULT 'float32',
+    ADD COLUMN array_categories text NOT NULL DEFAULT 'codes',
     ADD COLUMN comment text;
 ALTER TABLE pgboost_catalog.version
     ALTER COLUMN task DROP DEFAULT,
     ALTER COLUMN link DROP DEFAULT,
-    ALTER COLUMN real_input DROP DEFAULT;
+    ALTER COLUMN real_input DROP DEFAULT,
+    ALTER COLUMN array_categories DROP DEFAULT,
+    ALTER COLUMN array_categories TYPE text
+        USING CASE WHEN pg_catalog.starts_with(format, 'catboost') THEN 'values' ELSE 'codes' END;
 
 ALTER TABLE pgboost_catalog.part RENAME TO file_part;
 ALTER TABLE pgboost_catalog.file_part RENAME CONSTRAINT part_pkey TO file_part_pkey;

@@ -58,6 +58,7 @@ CREATE TABLE pgboost_catalog.version (
     task text NOT NULL,
     link text NOT NULL,
     real_input text NOT NULL,
+    array_categories text NOT NULL,
     comment text,
     CONSTRAINT version_pkey PRIMARY KEY (model, version)
 );

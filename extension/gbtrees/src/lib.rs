@@ -97,9 +97,10 @@ pub mod internals {
     pub use crate::compiled::{COMPILED_MODEL_VERSION, CompiledModel, Narrowing};
     pub use crate::decimal::shortest_decimal;
     pub use crate::ensemble::{
-        Categories, CategorySet, ClassBy, Comparison, Ensemble, FeatureType, LinearLeaf,
-        MissingRule, Node, Objective, Precision, RealInput, RowNumber, Split, SplitCondition, Task,
-        Transform, Tree, TreeOutput, estimates_another, has_levels, is_another_link,
+        ArrayCategories, Categories, CategorySet, ClassBy, Comparison, Ensemble, FeatureType,
+        LinearLeaf, MissingRule, Node, Objective, Precision, RealInput, RowNumber, Split,
+        SplitCondition, Task, Transform, Tree, TreeOutput, estimates_another, has_levels,
+        is_another_link,
     };
     pub use crate::eval::{BatchScratch, Kernel, Margin, Scratch};
     pub use crate::explain::{ContributionScratch, ImportanceKind, has_importance, importance};

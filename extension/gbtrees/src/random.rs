@@ -349,6 +349,7 @@ pub(crate) fn model(seed: u64, shape: Shape) -> Ensemble {
         },
         value_precision: library.value_precision,
         real_input: crate::ensemble::RealInput::Decimal,
+        array_categories: crate::ensemble::ArrayCategories::Values,
         sum_precision: library.sum_precision,
         scaling: library.scaling,
         base_score: vec![0.5; shape.outputs],

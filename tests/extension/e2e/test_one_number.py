@@ -2,7 +2,8 @@
 
 What psycopg returns for a column goes to the library as pandas would hand it over: integers as int64,
 all else as float64, a real by its few digits and a numeric by way of the double. The values lie at
-thresholds, in the middle between two reals, next to both, and at the ends of all numbers.
+thresholds, in the middle between two reals, next to both, and at the ends of all numbers. Categories are
+texts, integers, other numbers and booleans.
 """
 
 import json
@@ -11,15 +12,25 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import xgboost as xgb
-from psycopg import Connection
+from psycopg import Connection, errors
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import (
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 import catboost
 import lightgbm as lgb
+import pgboost
 from tests.extension.e2e.reference import assert_same_bits, floats, model_bytes
 
 TYPES = {
@@ -275,3 +286,248 @@ def test_times_are_one_number_in_every_form(
         for form, features in TIME_FORMS.items():
             found = connection.execute(f"SELECT predict('m', {features}) FROM t ORDER BY id")
             assert np.array_equal(floats(found.fetchall()), expected), (zone, form)
+
+
+# By kind, categories in no order, and the types of columns that have them.
+CATEGORIES = {
+    "integers": (
+        [35, 10, 20],
+        ["smallint", "bigint", "numeric", "real", "double precision", "digits"],
+    ),
+    "floats": ([0.1, 2.5, 1e10], ["double precision", "real", "numeric"]),
+    "booleans": ([True, False], ["boolean"]),
+    "texts": (["b", "a", "Ulm"], ["text", "varchar(9)", "name", "places", "words"]),
+}
+CODED = np.random.default_rng(5).integers(0, 3, 300)
+AT = np.round(np.random.default_rng(6).normal(size=300), 1)
+QUIET = {"verbosity": -1, "min_data_in_leaf": 3, "min_data_per_group": 1, "num_threads": 1}
+
+
+@dataclass(frozen=True)
+class Categorical:
+    file: bytes
+    # A row for each row of the table, a column for each output.
+    expected: np.ndarray
+    # Those that the library takes as a matrix, and predicts alike.
+    matrix: np.ndarray
+
+
+def coded(kind: str) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+    """A frame, a target, and the matrix of codes in the order of the sorted categories."""
+    values, _ = CATEGORIES[kind]
+    drawn = CODED % len(values)
+    k = pd.Series([values[one] for one in drawn], dtype=object if kind == "texts" else None)
+    codes = np.searchsorted(np.sort(np.array(values)), np.array(values))[drawn]
+    target = np.array([5.0, -3.0, 1.0])[drawn] + AT
+    return pd.DataFrame({"k": k, "x": AT}), target, np.column_stack([codes, AT])
+
+
+def categorical_of_xgboost(kind: str) -> Categorical:
+    rows, target, matrix = coded(kind)
+    rows = rows.assign(k=pd.Categorical(rows.k))
+    data = xgb.DMatrix(rows, target, enable_categorical=True)
+    booster = xgb.train({"max_depth": 4, "nthread": 1}, data, 8)
+    plain = xgb.DMatrix(matrix, feature_names=["k", "x"], feature_types=["c", "q"])
+    expected = booster.predict(data)
+    assert np.array_equal(booster.predict(plain), expected)
+    return Categorical(model_bytes(booster), expected, matrix)
+
+
+def categorical_of_lightgbm(kind: str) -> Categorical:
+    rows, target, matrix = coded(kind)
+    rows = rows.assign(k=pd.Categorical(rows.k))
+    booster = lgb.train(QUIET, lgb.Dataset(rows, target), 8)
+    expected = booster.predict(rows)
+    assert np.array_equal(booster.predict(matrix), expected)
+    return Categorical(booster.model_to_string().encode(), expected, matrix)
+
+
+def numbers_of_lightgbm(kind: str) -> Categorical:
+    rows, target, _ = coded(kind)
+    booster = lgb.train(QUIET, lgb.Dataset(rows, target, categorical_feature=["k"]), 8)
+    matrix = rows.to_numpy()
+    expected = booster.predict(rows)
+    assert np.array_equal(booster.predict(matrix), expected)
+    return Categorical(booster.model_to_string().encode(), expected, matrix)
+
+
+def categorical_of_catboost(kind: str) -> Categorical:
+    rows, target, _ = coded(kind)
+    model = catboost.CatBoostRegressor(
+        iterations=8, depth=3, cat_features=["k"], allow_writing_files=False, verbose=0
+    )
+    model.fit(rows, target)
+    expected, matrix = model.predict(rows), rows.to_numpy(dtype=object)
+    assert np.array_equal(model.predict(matrix), expected)
+    return Categorical(model._serialize_model(), expected, matrix)
+
+
+def of_scikit_learn(
+    make: Callable[[pd.DataFrame, np.ndarray], Any],
+) -> Callable[[str], Categorical]:
+    """A model that is fitted on the frame's columns, which are a matrix to it where they are numbers."""
+
+    def made(kind: str) -> Categorical:
+        rows, target, codes = coded(kind)
+        model = make(rows, target)
+        predict = getattr(model, "predict_proba", model.predict)
+        expected = predict(rows)
+        if kind == "texts":
+            return Categorical(pgboost.model_bytes(model), expected, codes)
+        matrix = rows.to_numpy(dtype=np.float64)
+        assert np.array_equal(predict(pd.DataFrame(matrix, columns=["k", "x"])), expected)
+        return Categorical(pgboost.model_bytes(model), expected, matrix)
+
+    return made
+
+
+def encoded(encoder: Any, last: Any) -> Any:
+    return make_pipeline(make_column_transformer((encoder, ["k"]), remainder="passthrough"), last)
+
+
+CATEGORICAL: dict[str, Callable[[str], Categorical]] = {
+    "xgboost": categorical_of_xgboost,
+    "lightgbm": categorical_of_lightgbm,
+    "numbers of lightgbm": numbers_of_lightgbm,
+    "catboost": categorical_of_catboost,
+    "histogram": of_scikit_learn(
+        lambda rows, target: HistGradientBoostingRegressor(
+            categorical_features=["k"], max_iter=8, min_samples_leaf=3
+        ).fit(rows, target)
+    ),
+    "one-hot": of_scikit_learn(
+        lambda rows, target: encoded(OneHotEncoder(), RandomForestRegressor(8)).fit(rows, target)
+    ),
+    "ordinal": of_scikit_learn(
+        lambda rows, target: encoded(OrdinalEncoder(), RandomForestClassifier(8)).fit(
+            rows, np.digitize(target, [-2, 2])
+        )
+    ),
+}  # fmt: skip
+UNUSUAL = {
+    *(("xgboost", kind) for kind in ("floats", "booleans")),
+    *(("catboost", kind) for kind in ("floats", "booleans", "texts")),
+    *(("numbers of lightgbm", kind) for kind in ("floats", "booleans", "texts")),
+}  # fmt: skip
+# Calls for a row of the table `t`, in which `a` is the row as an array.
+OF_ROWS = [
+    "predict_array('m', k, x)", "predict_array('m', t)", "predict_array('m', to_jsonb(t))",
+    "predict_array(n, k, x)", "predict_array('m', a)", "predict_array('m', a::numeric[])",
+    "predict_array('m', a::real[])", "pg_temp.exported(t)", "pg_temp.exported(to_jsonb(t))",
+]  # fmt: skip
+OF_ONE_OUTPUT = [
+    "predict('m', k, x)", "predict('m', ARRAY[a[1], a[2]])", "predict_pinned('m@1', k, x)",
+    "predict_pinned('m@1', to_jsonb(t))", "predict_pinned('m@1', a)", "predict_margin('m', t)",
+    "predict_margin('m', a)", "score",
+]  # fmt: skip
+OF_EQUAL = ["predict_contribs('m', {})", "predict_leaf('m', {})"]
+
+
+def fill(connection: Connection, kind: str, place: int, found: Categorical) -> str:
+    """Makes the table of a type of the kind's; returns the name of the type."""
+    values, types = CATEGORIES[kind]
+    number = ("double precision", "real")[place % 2]
+    connection.execute(
+        "DROP DOMAIN IF EXISTS digits, words; DROP TYPE IF EXISTS places;"
+        " CREATE DOMAIN digits AS integer; CREATE DOMAIN words AS text;"
+        " CREATE TYPE places AS ENUM ('a', 'b', 'Ulm')"
+    )
+    connection.execute(
+        f"CREATE TABLE t (id int PRIMARY KEY, k {types[place]}, x {number}, a float8[])"
+    )
+    rows = zip(CODED, AT.tolist(), found.matrix.astype(float).tolist(), strict=True)
+    with connection.cursor().copy("COPY t FROM STDIN") as copy:
+        for index, (code, x, row) in enumerate(rows):
+            copy.write_row([index, values[code % len(values)], x, row])
+    return types[place]
+
+
+@pytest.mark.parametrize("kind", CATEGORIES)
+@pytest.mark.parametrize("library", CATEGORICAL)
+def test_a_category_is_one_in_every_call_and_type(
+    connection: Connection, library: str, kind: str
+) -> None:
+    """An array has what the library takes in a matrix: codes, or the categories."""
+    if (library, kind) in UNUSUAL:
+        return
+    found = CATEGORICAL[library](kind)
+    expected = np.asarray(found.expected, np.float32).reshape(len(CODED), -1)
+    load = "SELECT load_model('m', %s, feature_names => '{k,x}')"
+    (version,) = connection.execute(load, (found.file,)).fetchone()
+    connection.execute("SELECT pin_model(%s)", (f"m@{version}",))
+    calls = [*OF_ROWS, *(OF_ONE_OUTPUT if expected.shape[1] == 1 else ())]
+    if library == "catboost":
+        calls = [call for call in calls if "exported" not in call]
+    else:
+        script = "SELECT export_model_sql('m', 'exported', 'pg_temp')"
+        psql = connection.execute(script).fetchone()[0]
+        connection.execute(psql.replace("BEGIN;", "").replace("COMMIT;", ""))
+    for place in range(len(CATEGORIES[kind][1])):
+        type_name = fill(connection, kind, place, found)
+        maintain = "SELECT maintain_scores('t', 'm', 'score')"
+        connection.execute(maintain if expected.shape[1] == 1 else "SELECT 1")
+        connection.execute("UPDATE t SET x = x")
+        for call in calls:
+            if type_name == "places" and "pinned" in call and "k, x" in call:
+                continue
+            for batch in ("on", "off"):
+                connection.execute(f"SET pgboost.enable_batch = {batch}")
+                result = call.replace("@1", f"@{version}")
+                query = f"SELECT {result} FROM t, (VALUES ('m')) AS v (n) ORDER BY id"
+                answers = floats([one for (one,) in connection.execute(query)])
+                assert_same_bits(answers.reshape(expected.shape), expected)
+        if library != "catboost" and expected.shape[1] == 1:
+            rows = "SELECT prediction FROM pg_temp.exported_rows('SELECT id, k, x FROM t') ORDER BY id::int"
+            answers = floats(connection.execute(rows).fetchall())
+            assert_same_bits(answers, expected)
+        batch = "SELECT predict_batch('m', array_agg(a{} ORDER BY id)) FROM t"
+        for cast in ("", "::real[]", "::numeric[]"):
+            answers = floats(connection.execute(batch.format(cast)).fetchone()[0])
+            assert_same_bits(answers.reshape(expected.shape), expected)
+        for call in OF_EQUAL:
+            same = (
+                f"{call.format('t')} = {call.format(one)}" for one in ("a", "k, x", "to_jsonb(t)")
+            )
+            query = f"SELECT bool_and({' AND '.join(same)}) FROM t"
+            assert connection.execute(query).fetchone() == (True,), call
+        connection.execute("DROP TABLE t")
+    connection.execute("SELECT unpin_model(%s)", (f"m@{version}",))
+
+
+@pytest.mark.parametrize("library", ["histogram", "one-hot", "ordinal"])
+def test_an_unknown_number_in_an_array_is_as_in_a_column(
+    connection: Connection, library: str
+) -> None:
+    found = CATEGORICAL[library]("integers")
+    connection.execute("SELECT load_model('m', %s, feature_names => '{k,x}')", (found.file,))
+    for given in ("99, 1", "0, 1", "10.5, 1"):
+        for call in ("predict_array('m', ARRAY[{}])", "predict_batch('m', ARRAY[[{}]]::real[])"):
+            with pytest.raises(errors.InvalidTextRepresentation, match="unknown category"):
+                connection.execute(f"SELECT {call.format(given)}")
+    connection.execute("SELECT set_unknown_category('m', 'missing')")
+    query = (
+        "SELECT predict_array('m', ARRAY[99, 1]) = predict_array('m', NULL, 1),"
+        " predict_array('m', ARRAY['NaN', 1]::float8[]) = predict_array('m', NULL, 1)"
+    )
+    assert connection.execute(query).fetchone() == (True, True)
+
+
+def test_an_array_of_a_version_of_an_earlier_release_keeps_codes(connection: Connection) -> None:
+    """As the update records, so that an index of it does; the next version is another one's notice."""
+    found = CATEGORICAL["histogram"]("integers")
+    load = "SELECT load_model('m', %s, feature_names => '{k,x}')"
+    (version,) = connection.execute(load, (found.file,)).fetchone()
+    connection.execute("UPDATE pgboost_catalog.version SET array_categories = 'codes'")
+    fill(connection, "integers", 0, found)
+    codes = "array_position(ARRAY[10, 20, 35], k::int) - 1"
+    query = f"SELECT bool_and(predict('m', k, x) = predict('m', ARRAY[{codes}, x])) FROM t"
+    assert connection.execute(query).fetchone() == (True,)
+    notices: list[str] = []
+    connection.add_notice_handler(lambda notice: notices.append(notice.message_detail or ""))
+    connection.execute(load, (found.file,))
+    assert notices == [
+        f'In an array, feature "k" is a code in version {version} and the value in version {version + 1}.'
+    ]
+    query = "SELECT bool_and(predict('m', k, x) = predict('m', a)) FROM t"
+    assert connection.execute(query).fetchone() == (True,)
+    connection.execute("DROP TABLE t")

@@ -32,10 +32,10 @@ def copies(connection: Connection, count: int) -> None:
     )
     connection.execute(
         "INSERT INTO pgboost_catalog.version (model, version, size, digest, feature_names, format,"
-        " objective, task, link, real_input, features, outputs, trees, rounds, used_rounds,"
-        " depth, attributes, loaded_by)"
+        " objective, task, link, real_input, array_categories, features, outputs, trees, rounds,"
+        " used_rounds, depth, attributes, loaded_by)"
         " SELECT c.id, 1, size, digest, ARRAY['x' || c.name], format, objective,"
-        " task, link, real_input, features, outputs, trees, rounds, used_rounds,"
+        " task, link, real_input, array_categories, features, outputs, trees, rounds, used_rounds,"
         " depth, attributes, loaded_by"
         f" FROM pgboost_catalog.version{pairs}"
     )

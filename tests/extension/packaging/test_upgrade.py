@@ -112,6 +112,7 @@ def test_models_and_their_answers_stay(earlier: Connection) -> None:
         ("SELECT predicted(1, 1, 'red') = predict('trained', 1, 1, 'red')", [(True,)]),
         ("SELECT count(*) FROM feature_baseline('trained@1')", [(3,)]),
         ("SELECT model_info('decimals') ->> 'real_input'", [("float32",)]),
+        ("SELECT model_info('decimals') ->> 'array_categories'", [("codes",)]),
         (
             "SELECT DISTINCT model_info('classes') ->> k FROM unnest(ARRAY['task', 'link']) AS k"
             " ORDER BY 1",

@@ -243,6 +243,12 @@ impl Model {
         self.compiled.categories(feature).is_some()
     }
 
+    /// Returns whether a matrix has the feature's categories themselves for its library, and not their codes,
+    /// which XGBoost and LightGBM take. [`Rows`] have the numbers of [`Model::category`] for all.
+    pub fn takes_value(&self, feature: usize) -> bool {
+        self.compiled.categories(feature).is_some_and(|categories| categories.takes_value())
+    }
+
     /// Returns whether a feature's categories are known by hashes, so that a row has no number but
     /// [`Model::category`]'s for them.
     pub fn is_hashed(&self, feature: usize) -> bool {

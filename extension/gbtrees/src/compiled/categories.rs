@@ -41,12 +41,15 @@ pub struct CategoryView<'a> {
     /// Whether unknown values have a code, the one after the last.
     open: bool,
     takes_hash: bool,
+    takes_value: bool,
 }
 
 /// Flag of a dictionary's kind: unknown values have a code.
 pub(crate) const UNKNOWN_CODE: u32 = 1 << 16;
 /// Flag of a dictionary's kind: rows hold the hash of a value instead of its code.
 pub(crate) const TAKES_HASH: u32 = 1 << 17;
+/// Flag of a dictionary's kind: an array of features has the values instead of their codes.
+pub(crate) const TAKES_VALUE: u32 = 1 << 18;
 
 impl<'a> CategoryView<'a> {
     /// Returns the dictionary of a record; `None` for an empty one.
@@ -58,11 +61,12 @@ impl<'a> CategoryView<'a> {
     ) -> Option<Self> {
         let open = record.kind & UNKNOWN_CODE != 0;
         let takes_hash = record.kind & TAKES_HASH != 0;
-        let kind = try_cast(record.kind & !(UNKNOWN_CODE | TAKES_HASH)).ok()?;
+        let takes_value = record.kind & TAKES_VALUE != 0;
+        let kind = try_cast(record.kind & !(UNKNOWN_CODE | TAKES_HASH | TAKES_VALUE)).ok()?;
         let first = record.sorted as usize;
         let sorted = sorted.get(first..first.checked_add(record.count as usize)?)?;
         let start = record.start as usize;
-        Some(CategoryView { kind, start, sorted, numbers, words, open, takes_hash })
+        Some(CategoryView { kind, start, sorted, numbers, words, open, takes_hash, takes_value })
     }
 
     pub(crate) fn is_sound(&self) -> bool {
@@ -80,6 +84,11 @@ impl<'a> CategoryView<'a> {
     /// Returns the type of values.
     pub fn kind(&self) -> CategoryKind {
         self.kind
+    }
+
+    /// Returns whether an array of features has the values instead of their codes.
+    pub fn takes_value(&self) -> bool {
+        self.takes_value
     }
 
     /// Returns the number in a row for a code, or a hash.

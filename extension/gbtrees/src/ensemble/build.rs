@@ -7,9 +7,9 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 use crate::ensemble::{
-    Categories, CategorySet, Comparison, Ctrs, Ensemble, FeatureType, LinearLeaf, MissingRule,
-    Node, Objective, Precision, RealInput, Scaling, Split, SplitCondition, Tree, TreeOutput,
-    check_class_labels, check_feature_names,
+    ArrayCategories, Categories, CategorySet, Comparison, Ctrs, Ensemble, FeatureType, LinearLeaf,
+    MissingRule, Node, Objective, Precision, RealInput, Scaling, Split, SplitCondition, Tree,
+    TreeOutput, check_class_labels, check_feature_names,
 };
 use crate::memory::{filled, grow, push};
 use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
@@ -137,6 +137,7 @@ impl<'a> Builder<'a> {
             objective: parts.objective,
             value_precision: parts.value_precision,
             real_input: RealInput::default(),
+            array_categories: ArrayCategories::of_format(parts.format),
             sum_precision: parts.sum_precision,
             base_score: parts.base_score,
             base_margin: parts.base_margin,

@@ -27,6 +27,39 @@ pub enum Categories {
     Hashed(Vec<u32>),
 }
 
+/// The number that stands for a category in an array of features, where the categories are numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArrayCategories {
+    /// Its code, as XGBoost and LightGBM read matrices.
+    Codes,
+    /// The category itself, as all others read them.
+    Values,
+}
+
+impl ArrayCategories {
+    /// The one of that name.
+    pub fn named(name: &str) -> Option<ArrayCategories> {
+        [ArrayCategories::Codes, ArrayCategories::Values].into_iter().find(|one| one.name() == name)
+    }
+
+    /// Returns the name for users.
+    pub fn name(self) -> &'static str {
+        match self {
+            ArrayCategories::Codes => "codes",
+            ArrayCategories::Values => "values",
+        }
+    }
+
+    /// Returns the numbers that the library takes that wrote a file of this format.
+    pub(crate) fn of_format(format: &str) -> ArrayCategories {
+        if format.starts_with("xgboost") || format.starts_with("lightgbm") {
+            ArrayCategories::Codes
+        } else {
+            ArrayCategories::Values
+        }
+    }
+}
+
 impl Categories {
     /// Upper bound of codes, exclusive.
     pub(crate) const MAX_CODES: usize = CODES;

@@ -16,8 +16,7 @@ mod tree;
 pub(crate) use crate::ensemble::build::{
     Builder, EnsembleParts, NODES_PER_CHECK, TreeParts, check_limit, in_tree, node_of,
 };
-pub use crate::ensemble::categories::Categories;
-pub use crate::ensemble::categories::CategorySet;
+pub use crate::ensemble::categories::{ArrayCategories, Categories, CategorySet};
 pub(crate) use crate::ensemble::categories::{CODE_END, CODES, end_of_set, is_in_set};
 use crate::ensemble::ctr::Ctrs;
 pub use crate::ensemble::ctr::RowNumber;
@@ -54,6 +53,7 @@ pub struct Ensemble {
     /// Precision of values in comparisons.
     pub(crate) value_precision: Precision,
     pub(crate) real_input: RealInput,
+    pub(crate) array_categories: ArrayCategories,
     /// Precision of sums and transforms.
     pub(crate) sum_precision: Precision,
     /// As in the file, before conversion into margins; one value per output.
@@ -211,6 +211,16 @@ impl Ensemble {
     /// Says it: the file does not.
     pub fn set_real_input(&mut self, real_input: RealInput) {
         self.real_input = real_input;
+    }
+
+    /// The number that an array has for a category that is a number.
+    pub fn array_categories(&self) -> ArrayCategories {
+        self.array_categories
+    }
+
+    /// Says it of a version of a release that read all arrays as codes.
+    pub fn set_array_categories(&mut self, array_categories: ArrayCategories) {
+        self.array_categories = array_categories;
     }
 
     /// Returns the precision of sums and transforms.

@@ -3,10 +3,12 @@
 use std::cmp::Ordering;
 
 use crate::Result;
-use crate::compiled::categories::{CategoryKind, TAKES_HASH, UNKNOWN_CODE, text_section};
+use crate::compiled::categories::{
+    CategoryKind, TAKES_HASH, TAKES_VALUE, UNKNOWN_CODE, text_section,
+};
 use crate::compiled::records::Dictionary;
 use crate::compiled::sections::{DICTIONARIES, NUMBERS, SORTED, WORDS, Writer};
-use crate::ensemble::{Categories, Ensemble};
+use crate::ensemble::{ArrayCategories, Categories, Ensemble};
 use crate::limits::to_u32;
 
 /// The sections of all dictionaries.
@@ -27,7 +29,8 @@ impl<'a> Dictionaries<'a> {
             for (feature, categories) in model.categories().iter().enumerate() {
                 let unknown = if model.has_unknown_code(feature) { UNKNOWN_CODE } else { 0 };
                 let hash = if model.ctrs.takes_hash(feature) { TAKES_HASH } else { 0 };
-                all.add(categories.as_ref(), unknown | hash)?;
+                let value = if takes_value(model, categories.as_ref()) { TAKES_VALUE } else { 0 };
+                all.add(categories.as_ref(), unknown | hash | value)?;
             }
         }
         all.text = text_section(all.words.iter().copied())?;
@@ -87,5 +90,16 @@ impl<'a> Dictionaries<'a> {
         let start = self.sorted.len();
         self.sorted.extend(0..count);
         self.sorted[start..].sort_by(|a, b| compare(*a as usize, *b as usize));
+    }
+}
+
+/// Returns whether an array has the categories themselves: CatBoost has no codes, and texts are no numbers.
+fn takes_value(model: &Ensemble, categories: Option<&Categories>) -> bool {
+    match categories {
+        Some(Categories::Integer(_) | Categories::Float(_)) => {
+            model.array_categories() == ArrayCategories::Values
+        }
+        Some(Categories::Hashed(_)) => true,
+        Some(Categories::Text(_)) | None => false,
     }
 }

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use gbtrees::internals::{
-    AlignedBytes, COMPILED_MODEL_VERSION, CompiledModel, RealInput, StableBytes,
+    AlignedBytes, ArrayCategories, COMPILED_MODEL_VERSION, CompiledModel, RealInput, StableBytes,
 };
 use memmap2::{Mmap, MmapOptions};
 use pg_interface::report::check_for_interrupts;
@@ -49,6 +49,7 @@ pub(crate) struct KeyInputs<'a> {
     /// As JSON, if categories were passed with the file.
     pub(crate) categories: Option<&'a str>,
     pub(crate) real_input: RealInput,
+    pub(crate) array_categories: ArrayCategories,
 }
 
 impl ImageKey {
@@ -56,7 +57,7 @@ impl ImageKey {
         let mut hash = Sha256::new();
         hash.update(inputs.digest);
         hash.update((inputs.rounds as u64).to_le_bytes());
-        hash.update([inputs.real_input as u8]);
+        hash.update([inputs.real_input as u8, inputs.array_categories as u8]);
         let categories = inputs.categories.map(str::to_owned);
         for texts in [inputs.feature_names, inputs.labels, categories.as_slice()] {
             hash.update((texts.len() as u64).to_le_bytes());

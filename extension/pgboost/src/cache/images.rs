@@ -115,6 +115,7 @@ pub(crate) fn key_of(stored: &Stored<'_>) -> Result<ImageKey> {
         labels: &labels,
         categories: categories.as_deref(),
         real_input: stored.real_input()?,
+        array_categories: stored.array_categories()?,
     };
     Ok(ImageKey::new(&inputs))
 }

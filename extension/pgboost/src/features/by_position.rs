@@ -1,9 +1,9 @@
 //! Features in the model's order: as arguments, or as the elements of one array.
 //!
-//! As in XGBoost, an array has the codes of categories. CatBoost has no codes, so there it has the category
-//! itself, a whole number.
+//! An array has what the library takes in a matrix: of XGBoost and LightGBM the codes of categories, of all others
+//! the categories themselves, where they are numbers. CatBoost has no codes, and texts have no other number.
 
-use gbtrees::internals::{CategoryKind, Narrowing};
+use gbtrees::internals::Narrowing;
 use pg_interface::array::ArrayValue;
 use pg_interface::catalog::{JSONOID, TEXTOID, UNKNOWNOID};
 use pg_interface::signature::{ArgSource, ArgumentType, REAL, Signature, TypedArguments};
@@ -89,22 +89,21 @@ fn is_text(type_oid: Oid) -> bool {
 }
 
 pub(crate) struct ArrayForm {
-    /// True for each feature of categories without codes; empty if there is none.
-    hashed: Vec<bool>,
+    /// True for each feature of whose categories an array has the values; empty if there is none.
+    has_values: Vec<bool>,
 }
 
 impl ArrayForm {
     pub(crate) fn bind(context: FeatureContext<'_>) -> Self {
-        let kind = |index| context.image.categories(index).map(|categories| categories.kind());
-        let all = 0..context.image.num_features();
-        let hashed: Vec<bool> =
-            all.map(|index| kind(index) == Some(CategoryKind::Hashed)).collect();
-        ArrayForm { hashed: if hashed.contains(&true) { hashed } else { Vec::new() } }
+        let takes_value =
+            |index| context.image.categories(index).is_some_and(|all| all.takes_value());
+        let all: Vec<bool> = (0..context.image.num_features()).map(takes_value).collect();
+        ArrayForm { has_values: if all.contains(&true) { all } else { Vec::new() } }
     }
 
     /// Returns whether elements of type real need no conversion for that model.
     pub(crate) fn takes_reals(&self, image: &ModelImage) -> bool {
-        self.hashed.is_empty() && image.narrowing() != Narrowing::Binned
+        self.has_values.is_empty() && image.narrowing() != Narrowing::Binned
     }
 
     pub(crate) fn read<V: FeatureNumber>(
@@ -113,7 +112,7 @@ impl ArrayForm {
         context: FeatureContext<'_>,
         features: &mut [V],
     ) -> Result<()> {
-        if self.hashed.is_empty()
+        if self.has_values.is_empty()
             && let Some(reals) = array.plain_reals()
         {
             return read_reals(reals, context, features);
@@ -154,7 +153,7 @@ impl ArrayForm {
         }
         for (index, (feature, element)) in features.iter_mut().zip(elements).enumerate() {
             *feature = match element {
-                Some(Value::Number(number)) if self.hashed.get(index) == Some(&true) => {
+                Some(Value::Number(number)) if self.has_values.get(index) == Some(&true) => {
                     number_code(context, index, number)?.into()
                 }
                 Some(Value::Number(number)) => narrowed(context, index, number),

@@ -1,7 +1,7 @@
 //! Converts a value to a number of a row, for a feature that is a number or a category.
 //!
 //! Text and enums are categories, and become the code in the model file. Numbers are codes already if the file
-//! has no values for them, or in an array of features, as in XGBoost. CatBoost has no codes: its categories are
+//! has no values for them, or in an array for XGBoost and LightGBM. CatBoost has no codes: its categories are
 //! text or whole numbers in every form, and an unknown value is not an error. Where the model has statistics of
 //! categories, a row has their hashes, and NULL is an error, as in CatBoost.
 

@@ -332,6 +332,7 @@ fn describe<'a>(
         trees: count(present.trees),
         rounds: count(present.rounds),
         used_rounds: count(model.num_rounds()),
+        array_categories: model.array_categories().name(),
         best_rounds: present.best_rounds.map(count),
         depth: count(present.depth as usize),
         feature_names: (!feature_names.is_empty()).then(|| feature_names.to_vec()),

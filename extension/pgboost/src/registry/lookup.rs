@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use gbtrees::internals::{Ensemble, RealInput};
+use gbtrees::internals::{ArrayCategories, Ensemble, RealInput};
 use gbtrees::{ErrorKind, Limits};
 use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::report::check_for_interrupts;
@@ -180,6 +180,13 @@ impl Stored<'_> {
     }
 
     /// Returns whether `predict_pinned` may use it. Release 0.1 has no pins.
+    /// Returns the meaning of an array's numbers for categories that are numbers.
+    pub(crate) fn array_categories(&self) -> Result<ArrayCategories> {
+        let name = self.row.text(c"array_categories");
+        name.and_then(|name| ArrayCategories::named(&name))
+            .ok_or_else(|| self.invalid("array_categories"))
+    }
+
     pub(crate) fn is_pinned(&self) -> bool {
         self.row.boolean(c"pinned") == Some(true)
     }
@@ -243,6 +250,7 @@ pub(crate) fn with_version<T>(
     let mut read = Some(read);
     rows(registry.version, &[model.id.key(), Key::Integer(version)], snapshot, |row| {
         if let Some(read) = read.take() {
+        model.set_array_categories(self.array_categories()?);
             result = read(&Stored { registry, model: Some(model), version, snapshot, row });
         }
         ControlFlow::Break(())
@@ -296,3 +304,4 @@ pub(crate) fn describe(
     )?
     .ok_or_else(|| model.no_such_version(version))
 }
+         'array_categories', v.array_categories, \

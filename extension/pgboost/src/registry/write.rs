@@ -31,6 +31,8 @@ pub(crate) struct NewVersion<'a> {
     pub(crate) link: &'static str,
     /// The meaning of reals.
     pub(crate) real_input: String,
+    /// The numbers of an array for categories that are numbers.
+    pub(crate) array_categories: &'static str,
     pub(crate) features: i32,
     pub(crate) outputs: i32,
     pub(crate) trees: i32,
@@ -79,9 +81,9 @@ pub(crate) fn store<'a>(
         "INSERT INTO pgboost_catalog.version (model, version, size, digest, format, \
          library_version, objective, features, outputs, trees, rounds, used_rounds, \
          best_rounds, depth, feature_names, labels, categories, attributes, parameters, metrics, \
-         loaded_by, task, link, real_input, deployed_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, \
-         $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, \
-         CASE WHEN $25 THEN pg_catalog.now() END)",
+         loaded_by, task, link, real_input, array_categories, deployed_at) VALUES ($1, $2, $3, $4, \
+         $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, \
+         $24, $25, CASE WHEN $26 THEN pg_catalog.now() END)",
         &[
             model.id.into(),
             version.into(),
@@ -105,6 +107,7 @@ pub(crate) fn store<'a>(
             jsonb::parameter(new.metrics),
             session::role_name(user).into(),
             new.task.into(),
+            new.array_categories.into(),
             new.link.into(),
             new.real_input.into(),
             new.deploy.into(),
