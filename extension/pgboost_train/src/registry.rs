@@ -4,7 +4,7 @@
 //! hand. Only invalidations of the tables are received.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use gbtrees::Limits;
@@ -165,6 +165,29 @@ impl Registry {
         let cancel = gbtrees::Cancel::unwinding(&report::check_for_interrupts);
         let model = gbtrees::internals::parse(&bytes, &limits, cancel)?;
         Ok(model.objective().levels().to_vec())
+    }
+
+    /// Returns by feature of a version whether it takes texts, where its categories or their absence say so.
+    pub(crate) fn takes_texts(&self, replaced: &Replaced) -> HashMap<String, bool> {
+        let features = self.ask::<JsonB>(
+            "SELECT pg_catalog.jsonb_object_agg(f.feature, \
+             COALESCE(pg_catalog.to_jsonb(f.categories), pg_catalog.to_jsonb(f.type))) \
+             FROM {schema}.model_features($1) AS f",
+            &[format!("{}@{}", replaced.name, replaced.version).into()],
+        );
+        let takes_texts = |found: &Value| match found {
+            Value::String(kind) if kind == "numerical" => Some(false),
+            // Texts may look like numbers.
+            Value::Array(all) => {
+                let is_text =
+                    |one: &Value| one.as_str().is_some_and(|one| one.parse::<f64>().is_err());
+                all.iter().any(is_text).then_some(true)
+            }
+            _ => None,
+        };
+        let features = features.and_then(|JsonB(found)| found.as_object().cloned());
+        let pairs = features.into_iter().flatten();
+        pairs.filter_map(|(name, found)| Some((name, takes_texts(&found)?))).collect()
     }
 
     /// Returns the file of a version. Raises pgboost's error for a model of another user.

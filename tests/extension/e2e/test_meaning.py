@@ -1,14 +1,21 @@
-"""A version of other quantiles takes no name's place, whichever library trained it."""
+"""A version of another quantity takes no name's place, whichever library trained it."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import xgboost as xgb
 from psycopg import Connection, errors
+from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 
 import catboost
 import lightgbm as lgb
+import pgboost
 from tests.extension.e2e.reference import model_bytes
 
 ROWS = np.arange(40.0).reshape(20, 2)
@@ -35,12 +42,31 @@ def of_catboost(level: float, objective: str = "Quantile") -> bytes:
     return model.fit(ROWS, TARGET)._serialize_model()
 
 
+def of_estimator(model: Any, **level: float) -> bytes:
+    return pgboost.model_bytes(model.set_params(**level).fit(ROWS, TARGET))
+
+
+HISTOGRAM = HistGradientBoostingRegressor(loss="quantile", max_iter=2)
+BOOSTED = GradientBoostingRegressor(loss="quantile", n_estimators=2)
+PIPELINES = {
+    "alpha": lgb.LGBMRegressor(objective="quantile", n_estimators=2, verbose=-1),
+    "quantile_alpha": xgb.XGBRegressor(objective="reg:quantileerror", n_estimators=2),
+}
 MAKERS = {
     "xgboost": of_xgboost,
     "lightgbm": of_lightgbm,
     "catboost": of_catboost,
     "expectiles": lambda level: of_catboost(level, "Expectile"),
+    "histogram": lambda level: of_estimator(HISTOGRAM, quantile=level),
+    "boosted": lambda level: of_estimator(BOOSTED, alpha=level),
+    "pipeline of lightgbm": lambda level: of_pipeline("alpha", level),
+    "pipeline of xgboost": lambda level: of_pipeline("quantile_alpha", level),
 }
+
+
+def of_pipeline(parameter: str, level: float) -> bytes:
+    last = PIPELINES[parameter].set_params(**{parameter: level})
+    return of_estimator(make_pipeline(StandardScaler(), last))
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
@@ -56,7 +82,59 @@ def test_other_quantiles(connection: Connection, make: Callable[[float], bytes])
 
 def test_the_same_quantile_of_another_library(connection: Connection) -> None:
     names = "feature_names => '{a,b}'"
-    for make in (of_xgboost, of_lightgbm, of_catboost):
+    for make in [make for name, make in MAKERS.items() if name != "expectiles"]:
         connection.execute(f"SELECT load_model('m', %s, {names})", (make(0.25),))
     with pytest.raises(errors.ObjectNotInPrerequisiteState, match="other quantiles"):
         connection.execute(f"SELECT load_model('m', %s, {names})", (of_xgboost(0.75),))
+
+
+def test_another_loss_of_an_estimator(connection: Connection) -> None:
+    losses = {"criterion": DecisionTreeRegressor(), "loss": HISTOGRAM}
+    for number, (parameter, model) in enumerate(losses.items()):
+        load = f"SELECT load_model('m{number}', %s)"
+        connection.execute(load, (of_estimator(model, **{parameter: "squared_error"}),))
+        other = of_estimator(model, **{parameter: "absolute_error"})
+        with pytest.raises(errors.ObjectNotInPrerequisiteState, match="another objective"):
+            connection.execute(load, (other,))
+
+
+def categorical(categories: list) -> bytes:
+    rows = pd.DataFrame({"k": pd.Categorical(np.resize(categories, 60)), "x": np.arange(60.0)})
+    data = xgb.DMatrix(rows, np.arange(60) % len(categories), enable_categorical=True)
+    return model_bytes(xgb.train({"max_depth": 3}, data, 2))
+
+
+def test_a_training_with_other_categories_is_a_notice_and_with_numbers_refused(
+    connection: Connection,
+) -> None:
+    notices: list[tuple] = []
+    of = lambda notice: notices.append((notice.message_primary, notice.message_detail))  # noqa: E731
+    connection.add_notice_handler(of)
+    load = "SELECT load_model('m', %s)"
+    for categories in (["a", "c"], ["a", "c", "d"], ["a", "b", "c"]):
+        connection.execute(load, (categorical(categories),))
+    connection.execute("SELECT rollback_model('m'), set_alias('m@2', 'x'), set_alias('m@3', 'x')")
+    codes = 'In an array, code 1 of feature "k" is "{}" in version {} and "{}" in version {}.'
+    message = 'version {} of model "m" has other codes of categories than version {}'
+    forth = (message.format(3, 2), codes.format("c", 2, "b", 3))
+    assert notices == [forth, (message.format(2, 3), codes.format("b", 3, "c", 2)), forth]
+    with pytest.raises(
+        errors.ObjectNotInPrerequisiteState, match="other values of a feature"
+    ) as no:
+        connection.execute(load, (categorical([1, 2]),))
+    assert no.value.diag.message_detail == (
+        'Version 2 has texts as feature "k"; version 4 has numbers as feature "k".'
+    )
+    assert "allow_change => true" in no.value.diag.message_hint
+    connection.execute("SELECT load_model('m', %s, allow_change => true)", (categorical([1, 2]),))
+
+
+def test_a_policy_that_two_libraries_take_otherwise_is_a_notice(connection: Connection) -> None:
+    notices: list[str] = []
+    connection.add_notice_handler(lambda notice: notices.append(notice.message_hint or ""))
+    names = "feature_names => '{a,b}'"
+    load = f"SELECT load_model('m', %s, {names})"
+    connection.execute(load, (of_xgboost(0.5),))
+    connection.execute("SELECT set_unknown_category('m', 'library')")
+    connection.execute(load, (of_lightgbm(0.5),))
+    assert [hint for hint in notices if "set_unknown_category" in hint]

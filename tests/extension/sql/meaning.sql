@@ -46,3 +46,14 @@ SELECT model_info('d') -> 'real_input' AS real_input, predict('d', a), predict('
 SELECT load_model('d', export_model('d'), real_input => 'double');
 SELECT load_model('d', export_model('d'), real_input => NULL);
 SELECT drop_model('d');
+
+-- A feature that takes texts, numbers, or codes in an array.
+SELECT load_model('k', convert_to('{"tree_ensemble": 1, "feature_names": ["k"], "categories": [["a", "b"]], "trees": []}', 'UTF8')),
+       load_model('k', convert_to('{"tree_ensemble": 1, "feature_names": ["k"], "categories": [["a", "b", "c"]], "trees": []}', 'UTF8'));
+SELECT load_model('k', convert_to('{"tree_ensemble": 1, "feature_names": ["k"], "categories": [["b", "a"]], "trees": []}', 'UTF8'));
+SELECT load_model('k', convert_to('{"tree_ensemble": 1, "feature_names": ["k"], "trees": []}', 'UTF8'));
+SELECT load_model('k', convert_to('{"tree_ensemble": 1, "feature_names": ["k"], "categories": [[10, 20]], "trees": []}', 'UTF8'), deploy => false);
+SELECT deploy_model('k@4');
+SELECT deploy_model('k@4', allow_change => true), model_info('k') -> 'array_categories' AS array_categories;
+SELECT predict('k', ARRAY[20]), predict('k', ARRAY[1]);
+SELECT drop_model('k');

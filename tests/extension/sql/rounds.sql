@@ -29,7 +29,7 @@ SELECT v, predict('stopped@' || v, 60, 4, 1) FROM generate_series(1, 4) AS v;
 SELECT version, rounds, used_rounds, best_rounds FROM pgboost_models WHERE name IN ('stopped', 'price') ORDER BY name, version;
 
 -- Categories that are given in addition to the file.
-SELECT load_model('codes', file_of('codes'), categories => '{"code": ["none", "some", "all"]}');
+SELECT load_model('codes', file_of('codes'), categories => '{"code": ["none", "some", "all"]}', allow_change => true);
 SELECT predict('codes', c, 1) FROM unnest(ARRAY['none', 'some', 'all', NULL]) AS c;
 SELECT predict('codes', t) FROM (SELECT 'some' AS code, 9 AS x) AS t;
 SELECT predict('codes', '{"code": "some", "x": 1}'::jsonb);
@@ -39,14 +39,14 @@ SELECT model_info('codes') -> 'categories' AS categories;
 SELECT predict('codes', 'Some'::text, 1);
 SELECT predict('codes', 1, 1);
 SELECT predict('codes@1', 1, 1), predict('codes@1', 'some'::text, 1);
-SELECT load_model('codes', file_of('codes'), categories => '{"code": [7, 8, 9]}');
+SELECT load_model('codes', file_of('codes'), categories => '{"code": [7, 8, 9]}', allow_change => true);
 SELECT predict('codes', 8, 1), predict('codes', 9, 1);
 SELECT load_model('codes', file_of('codes'), categories => '{"colour": ["a"]}');
 SELECT load_model('codes', file_of('codes'), categories => '{"code": ["a"]}');
 SELECT load_model('codes', file_of('codes'), categories => '{"code": ["a", 1, "b"]}');
 SELECT load_model('codes', file_of('codes'), categories => '["a", "b", "c"]');
 SELECT load_model('tickets', file_of('tickets'), categories => '{"weekday": ["a", "b", "c", "d"]}');
-SELECT load_model('nameless', file_of('nameless'), categories => '{"f1": ["no", "yes"]}');
+SELECT load_model('nameless', file_of('nameless'), categories => '{"f1": ["no", "yes"]}', allow_change => true);
 SELECT predict('nameless', 1, 'yes'::text);
 
 -- Base margins, in place of the model's own.

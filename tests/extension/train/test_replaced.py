@@ -119,6 +119,24 @@ def test_moved_elements_of_an_array_are_refused_before_the_first_round(
     assert names(connection) == ["marks[1]", "marks[2]", "marks[3]"]
 
 
+@pytest.mark.parametrize("kinds", [("kind", "ascii(kind)"), ("ascii(kind)", "kind")])
+def test_texts_and_numbers_in_place_of_each_other_are_refused_before_the_first_round(
+    connection: Connection, notices: list[Notice], kinds: tuple[str, str]
+) -> None:
+    first, other = (f"SELECT age, {kind} AS kind, lived FROM passenger" for kind in kinds)
+    train(connection, first, "lived", ", allow_change => true")
+    notices.clear()
+    refused = pytest.raises(OTHER_MEANING, match="has other values of a feature than")
+    with connection.transaction(), refused as raised:
+        train(connection, other, "lived", ", verbose_eval => 1")
+    words = {"kind": "texts", "ascii(kind)": "numbers"}
+    before, after = (f'{words[kind]} as feature "kind"' for kind in kinds)
+    detail = raised.value.diag.message_detail
+    assert f"has {before}; the new one has {after}" in detail
+    assert not any(said.message.startswith(("round", "[")) for said in notices), notices
+    train(connection, other, "lived", ", allow_change => true")
+
+
 def test_other_quantiles_than_those_of_another_library(connection: Connection) -> None:
     params = {"objective": "quantile", "alpha": 0.25, "verbosity": -1, "min_data_in_leaf": 1}
     rows = np.arange(40.0).reshape(20, 2)

@@ -1,20 +1,20 @@
 //! Quantities that objectives estimate, whichever library names them.
 
-/// Objectives of one quantity. One that stands nowhere, as a class of scikit-learn, is not compared; nor are
+/// Objectives of one quantity, and losses of scikit-learn. One that stands nowhere is not compared; nor are
 /// those of classes and rankings, whose task and link say what their numbers are.
 #[rustfmt::skip]
 const QUANTITIES: &[&[&str]] = &[
     // Means.
     &[
         "reg:squarederror", "reg:pseudohubererror", "reg:logistic", "reg:gamma", "reg:tweedie", "count:poisson",
-        "regression", "huber", "fair", "poisson", "gamma", "tweedie", "cross_entropy", "cross_entropy_lambda",
+        "regression", "squared_error", "friedman_mse", "huber", "fair", "poisson", "gamma", "tweedie", "cross_entropy", "cross_entropy_lambda",
         "RMSE", "Huber", "LogCosh", "Lq", "Poisson", "Tweedie", "RMSEWithUncertainty", "MultiRMSE",
         "MultiRMSEWithMissingValues", "MultiLogloss", "MultiCrossEntropy",
     ],
     // Means of logarithms.
     &["reg:squaredlogerror"],
     // Medians.
-    &["reg:absoluteerror", "regression_l1", "MAE"],
+    &["reg:absoluteerror", "regression_l1", "MAE", "absolute_error"],
     // Medians weighted by the inverse of the value.
     &["mape", "MAPE"],
     &["reg:quantileerror", "quantile", "Quantile", "GroupQuantile", "MultiQuantile"],

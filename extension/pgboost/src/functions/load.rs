@@ -18,9 +18,10 @@ use crate::cache::images;
 use crate::error::{Error, Result};
 use crate::features::by_name::feature_name;
 use crate::guc;
+use crate::registry::meaning::Ways;
 use crate::registry::model::Model;
 use crate::registry::reference::check_name;
-use crate::registry::write::{NewVersion, store};
+use crate::registry::write::{NewVersion, deploy_new, store};
 use crate::registry::{self, Registry};
 
 /// Endings of the names of files that only Python can open.
@@ -144,11 +145,15 @@ fn load(
         labels,
         gbtrees::Cancel::unwinding(&report::check_for_interrupts),
     )?;
-    let allow_change = options.allow_change;
+    let ways = if options.allow_change { Ways::Allowed } else { Ways::AllowOrStore };
+    let deploy = options.deploy;
     let new = describe(name, bytes, &model, present, options);
-    let (model, version) = store(registry, new, user, allow_change)?;
+    let (model, version) = store(registry, new, user)?;
     fault::at("load: stored");
     images::share_new(registry, model, version, lowered)?;
+    if deploy {
+        deploy_new(registry, model, version, user, ways)?;
+    }
     Ok(version)
 }
 
@@ -327,12 +332,12 @@ fn describe<'a>(
         task: model.objective().task().name(),
         link: model.objective().transform().link(),
         real_input: options.real_input,
+        array_categories: model.array_categories().name(),
         features: count(model.num_features()),
         outputs: count(model.num_outputs()),
         trees: count(present.trees),
         rounds: count(present.rounds),
         used_rounds: count(model.num_rounds()),
-        array_categories: model.array_categories().name(),
         best_rounds: present.best_rounds.map(count),
         depth: count(present.depth as usize),
         feature_names: (!feature_names.is_empty()).then(|| feature_names.to_vec()),

@@ -1,5 +1,6 @@
 //! Reads versions and their contents for predictions.
 
+use std::ffi::CStr;
 use std::ops::ControlFlow;
 
 use gbtrees::internals::{ArrayCategories, Ensemble, RealInput};
@@ -142,6 +143,24 @@ impl Stored<'_> {
         })
     }
 
+    /// Returns an attribute of a tree ensemble, or `None` for files of other formats.
+    pub(crate) fn ensemble_attribute(&self, key: &str) -> Option<String> {
+        let format = self.row.text(c"format")?;
+        let is_ensemble = format.starts_with("tree ensemble");
+        is_ensemble.then(|| self.member(c"attributes", key)).flatten()
+    }
+
+    /// Returns whether the labels are texts in Python, though they look like numbers.
+    pub(crate) fn has_text_labels(&self) -> bool {
+        self.member(c"parameters", "label_type").as_deref() == Some("text")
+    }
+
+    /// Returns a text in a column of type jsonb.
+    fn member(&self, column: &CStr, key: &str) -> Option<String> {
+        let object: serde_json::Value = serde_json::from_str(&self.row.jsonb(column)?).ok()?;
+        object.get(key)?.as_str().map(str::to_owned)
+    }
+
     /// Returns the library's name of the objective.
     pub(crate) fn objective(&self) -> Result<String> {
         self.row.text(c"objective").ok_or_else(|| self.invalid("objective"))
@@ -159,6 +178,13 @@ impl Stored<'_> {
     pub(crate) fn real_input(&self) -> Result<RealInput> {
         let name = self.row.text(c"real_input");
         name.and_then(|name| RealInput::named(&name)).ok_or_else(|| self.invalid("real_input"))
+    }
+
+    /// Returns the meaning of an array's numbers for categories that are numbers.
+    pub(crate) fn array_categories(&self) -> Result<ArrayCategories> {
+        let name = self.row.text(c"array_categories");
+        name.and_then(|name| ArrayCategories::named(&name))
+            .ok_or_else(|| self.invalid("array_categories"))
     }
 
     pub(crate) fn task(&self) -> String {
@@ -180,13 +206,6 @@ impl Stored<'_> {
     }
 
     /// Returns whether `predict_pinned` may use it. Release 0.1 has no pins.
-    /// Returns the meaning of an array's numbers for categories that are numbers.
-    pub(crate) fn array_categories(&self) -> Result<ArrayCategories> {
-        let name = self.row.text(c"array_categories");
-        name.and_then(|name| ArrayCategories::named(&name))
-            .ok_or_else(|| self.invalid("array_categories"))
-    }
-
     pub(crate) fn is_pinned(&self) -> bool {
         self.row.boolean(c"pinned") == Some(true)
     }
@@ -231,6 +250,7 @@ impl Stored<'_> {
             model.keep_rounds(self.used_rounds()?)?;
         }
         model.set_real_input(self.real_input()?);
+        model.set_array_categories(self.array_categories()?);
         Ok(model)
     }
 
@@ -250,7 +270,6 @@ pub(crate) fn with_version<T>(
     let mut read = Some(read);
     rows(registry.version, &[model.id.key(), Key::Integer(version)], snapshot, |row| {
         if let Some(read) = read.take() {
-        model.set_array_categories(self.array_categories()?);
             result = read(&Stored { registry, model: Some(model), version, snapshot, row });
         }
         ControlFlow::Break(())
@@ -289,6 +308,7 @@ pub(crate) fn describe(
          'unknown_category', pg_catalog.to_jsonb(m) -> 'unknown_category', \
          'format', v.format, 'library_version', v.library_version, 'objective', v.objective, \
          'task', v.task, 'link', v.link, 'real_input', v.real_input, \
+         'array_categories', v.array_categories, \
          'features', v.features, 'outputs', v.outputs, 'trees', v.trees, 'rounds', v.rounds, \
          'used_rounds', v.used_rounds, 'best_rounds', v.best_rounds, \
          'feature_names', CASE WHEN v.feature_names IS NULL THEN '[]' \
@@ -304,4 +324,3 @@ pub(crate) fn describe(
     )?
     .ok_or_else(|| model.no_such_version(version))
 }
-         'array_categories', v.array_categories, \

@@ -5,6 +5,7 @@
 //! is refused unless the caller says that it is meant. Features of new names are warned of, since rows and jsonb
 //! go by name; functions of `create_predict_function` have the names of the features that they were made for,
 //! so these stand in the way. Where the number of features differs, calls by position fail by themselves.
+//! Calls of one form, and settings, get a notice instead, since most trainings find other categories.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -12,11 +13,14 @@ use gbtrees::internals::{estimates_another, has_levels, is_another_link};
 use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::{report, transaction};
 
+use super::inputs::{InputChanges, Inputs};
 use super::lookup::{self, Stored};
 use super::model::Model;
 use super::reference::Wanted;
 use super::{Registry, predict_functions};
+use crate::cache::images;
 use crate::error::{Error, Result};
+use crate::guc::UnknownRule;
 
 /// The most names in a message.
 const MAX_LISTED: usize = 20;
@@ -66,16 +70,24 @@ pub(crate) struct Meaning {
     pub(crate) outputs: i32,
     pub(crate) labels: Vec<String>,
     pub(crate) feature_names: Vec<String>,
+    inputs: Inputs,
+    unknown_rule: UnknownRule,
+    has_text_labels: bool,
 }
 
 impl Meaning {
-    fn of(stored: &Stored<'_>) -> Result<Meaning> {
-        let objective = stored.objective()?;
+    fn of(registry: &Registry, stored: &Stored<'_>) -> Result<Meaning> {
+        // The objective of a tree ensemble is the class of a model.
+        let objective = stored.ensemble_attribute("loss").map_or_else(|| stored.objective(), Ok)?;
         // The file alone has them.
-        let levels = match has_levels(&objective) {
-            true => stored.model()?.objective().levels().to_vec(),
-            false => Vec::new(),
+        let levels = match stored.ensemble_attribute("level") {
+            Some(level) => level.parse().into_iter().collect(),
+            None if has_levels(&objective) => {
+                or_default(stored.model().map(|model| model.objective().levels().to_vec()))?
+            }
+            None => Vec::new(),
         };
+        let image = images::image_of(registry, stored);
         Ok(Meaning {
             task: stored.task(),
             link: stored.link(),
@@ -84,7 +96,15 @@ impl Meaning {
             outputs: stored.outputs(),
             labels: stored.labels(),
             feature_names: stored.feature_names(),
+            inputs: or_default(image.map(|image| Inputs::of(image.model())))?,
+            unknown_rule: stored.unknown_rule(),
+            has_text_labels: stored.has_text_labels(),
         })
+    }
+
+    fn input_changes<'a>(&'a self, after: &'a Meaning) -> InputChanges<'a> {
+        let inputs = |one: &'a Meaning| (&one.inputs, one.feature_names.as_slice());
+        InputChanges::between(inputs(self), inputs(after))
     }
 
     /// Returns the classes as `predict_class` returns them.
@@ -142,7 +162,8 @@ impl Meaning {
             let names = |one: &Meaning| format!("the features {}", listed(&one.feature_names));
             return Some(("its features in another order", both(names)));
         }
-        None
+        let inputs = self.input_changes(after).incompatible();
+        inputs.map(|both| ("other values of a feature", both))
     }
 
     /// Returns whether a feature is at another position, in versions with equal numbers of features.
@@ -162,6 +183,14 @@ impl Meaning {
         let pairs = self.feature_names.iter().zip(&after.feature_names).enumerate();
         let mut renamed = pairs.filter(|(_, (before, after))| before != after);
         renamed.next().map(|(index, (before, after))| (index + 1, before.as_str(), after.as_str()))
+    }
+}
+
+/// Returns the default in place of what a damaged file does not say, so that another version may replace it.
+fn or_default<T: Default>(found: Result<T>) -> Result<T> {
+    match found {
+        Err(Error::Registry { .. }) => Ok(T::default()),
+        other => other,
     }
 }
 
@@ -189,7 +218,7 @@ pub(crate) fn check(
     let Change { wanted, before: Some(before), after } = change else { return Ok(()) };
     let meaning = |version| {
         lookup::with_version(registry, model, version, ReadSnapshot::Latest, |stored| {
-            Meaning::of(stored)
+            Meaning::of(registry, stored)
         })
     };
     transaction::see_own_changes();
@@ -227,12 +256,47 @@ pub(crate) fn check(
             "Calls with columns or an array give features by position; calls with a row or jsonb go on.",
         );
     }
+    notice_of_inputs(name, [(before, &old), (after, &new)]);
     Ok(())
+}
+
+/// Reports the calls and settings that get something else from the later version without an error.
+fn notice_of_inputs(name: &str, [(before, old), (after, new)]: [(i32, &Meaning); 2]) {
+    let notice = |what: &str, detail: Option<&str>, hint: &str| {
+        let message = format!("version {after} of model \"{name}\" {what} than version {before}");
+        report::notice_with(&message, detail, Some(hint));
+    };
+    let changes = old.input_changes(new);
+    if let Some(detail) = changes.recoded(before, after) {
+        let hint =
+            "Calls with columns, a row or jsonb go on; those with an array need the new numbers.";
+        notice("has other codes of categories", Some(&detail), hint);
+    }
+    if let Some(real_input) = changes.other_reals() {
+        let hint =
+            format!("Pass real_input => '{real_input}' to load_model to read them as before.");
+        notice("reads columns of type real otherwise", None, &hint);
+    }
+    if old.has_text_labels != new.has_text_labels && old.classes() == new.classes() {
+        let kind = |one: &Meaning| if one.has_text_labels { "texts" } else { "numbers" };
+        let (old, new) = (kind(old), kind(new));
+        let detail =
+            format!("In Python, they are {old} of version {before}, {new} of version {after}.");
+        let hint =
+            "Give the model labels of the earlier type, or pass labels=[...] to pgboost.push.";
+        notice("has labels of another type", Some(&detail), hint);
+    }
+    if old.unknown_rule != new.unknown_rule {
+        let detail = "The policy is library, and the two libraries differ.";
+        let hint =
+            "Pass policy => 'error' or 'missing' to set_unknown_category to handle them alike.";
+        notice("handles unknown categories otherwise", Some(detail), hint);
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Meaning;
+    use super::{Inputs, Meaning, UnknownRule};
 
     fn texts(all: &[&str]) -> Vec<String> {
         all.iter().map(|&text| text.to_owned()).collect()
@@ -248,6 +312,9 @@ mod tests {
             outputs: if task == "multiclass" { 3 } else { 1 },
             labels: texts(&labels.split_terminator(',').collect::<Vec<_>>()),
             feature_names: texts(&names.split_terminator(',').collect::<Vec<_>>()),
+            inputs: Inputs::default(),
+            unknown_rule: UnknownRule::Setting,
+            has_text_labels: false,
         };
         meaning(before).difference(&meaning(after)).map(|(what, _)| what)
     }

@@ -15,6 +15,7 @@
 
 pub(crate) mod baseline;
 pub(crate) mod deployment;
+mod inputs;
 pub(crate) mod lookup;
 pub(crate) mod meaning;
 pub(crate) mod model;

@@ -50,20 +50,18 @@ pub(crate) struct NewVersion<'a> {
     pub(crate) parameters: Option<AnyElement>,
     /// The metrics of the model, if given.
     pub(crate) metrics: Option<AnyElement>,
-    /// Deploy the version.
+    /// It is deployed afterwards, by [`deploy_new`].
     pub(crate) deploy: bool,
 }
 
-/// Stores a version, and deploys it if `deploy` is true. Returns the model and the version's number.
+/// Stores a version. Returns the model and the version's number.
 ///
 /// # Errors
-/// [`Error::NotOwner`] if the model exists and the user does not own it; [`Error::FunctionOfOtherFeatures`],
-/// [`Error::OtherMeaning`].
+/// [`Error::NotOwner`] if the model exists and the user does not own it.
 pub(crate) fn store<'a>(
     registry: &Registry,
     new: NewVersion<'a>,
     user: Oid,
-    allow_change: bool,
 ) -> Result<(Model<'a>, i32)> {
     let (model, version) = Model::with_next_version(registry, new.name)?;
     let version = if version == 1 {
@@ -107,27 +105,36 @@ pub(crate) fn store<'a>(
             jsonb::parameter(new.metrics),
             session::role_name(user).into(),
             new.task.into(),
-            new.array_categories.into(),
             new.link.into(),
             new.real_input.into(),
+            new.array_categories.into(),
             new.deploy.into(),
         ],
     )?;
     model_file::insert(registry, model.id, version, new.file)?;
-    if new.deploy {
-        let change =
-            Change { wanted: Wanted::Deployed, before: model.deployed().ok(), after: version };
-        let ways = if allow_change { Ways::Allowed } else { Ways::AllowOrStore };
-        meaning::check(registry, model, change, ways)?;
-        execute(
-            registry,
-            "UPDATE pgboost_catalog.model AS m SET deployed = $2 WHERE m.id = $1",
-            &[model.id.into(), version.into()],
-        )?;
-        let deployment = Deployment { version, previous: change.before, user, comment: None };
-        deployment::record(registry, model, &deployment)?;
-    }
     Ok((model, version))
+}
+
+/// Deploys a version that this transaction has just stored.
+///
+/// # Errors
+/// [`Error::FunctionOfOtherFeatures`], [`Error::OtherMeaning`].
+pub(crate) fn deploy_new(
+    registry: &Registry,
+    model: Model<'_>,
+    version: i32,
+    user: Oid,
+    ways: Ways,
+) -> Result<()> {
+    let change = Change { wanted: Wanted::Deployed, before: model.deployed().ok(), after: version };
+    meaning::check(registry, model, change, ways)?;
+    execute(
+        registry,
+        "UPDATE pgboost_catalog.model AS m SET deployed = $2 WHERE m.id = $1",
+        &[model.id.into(), version.into()],
+    )?;
+    let deployment = Deployment { version, previous: change.before, user, comment: None };
+    deployment::record(registry, model, &deployment)
 }
 
 /// Returns the number of the first version of a new model, one that was never pinned under its name: stored

@@ -47,6 +47,9 @@ pub(super) fn check(replaced: &Replaced, prepared: &Prepared<'_>, request: &Requ
     } else if let Some((name, places)) = moved(&replaced.feature_names, &prepared.features) {
         let shown = |place| format!("feature \"{name}\" at position {place}");
         ("its features in another order", places.map(shown))
+    } else if let Some((name, both)) = retyped(replaced, &prepared.features)? {
+        let shown = |kind| format!("{kind} as feature \"{name}\"");
+        ("other values of a feature", both.map(shown))
     } else {
         return Ok(());
     };
@@ -82,6 +85,18 @@ fn moved<'a>(old: &[String], new: &'a [Feature]) -> Option<(&'a str, [usize; 2])
         let before = *places.get(feature.name.as_str())?;
         (before != place).then_some((feature.name.as_str(), [before, place]))
     })
+}
+
+/// Returns a feature that takes texts in place of numbers, or numbers in place of texts, with both kinds.
+fn retyped<'a>(
+    replaced: &Replaced,
+    new: &'a [Feature],
+) -> Result<Option<(&'a str, [&'static str; 2])>> {
+    let before = Registry::find()?.takes_texts(replaced);
+    let kind = |takes_texts| if takes_texts { "texts" } else { "numbers" };
+    let mut pairs = new.iter().filter_map(|feature| Some((feature, *before.get(&feature.name)?)));
+    let found = pairs.find(|(feature, takes_texts)| feature.categories.is_some() != *takes_texts);
+    Ok(found.map(|(feature, texts)| (feature.name.as_str(), [kind(texts), kind(!texts)])))
 }
 
 /// The classes of a model without labels.

@@ -162,14 +162,33 @@ def described(
         range(width(model)) if columns is None or ensemble.read is None else sorted(ensemble.read)
     )
     found = _renumbered(ensemble, {column: number for number, column in enumerate(read)})
+    attributes = {**found.others.get("attributes", {}), **_loss(model)}
     if ensemble.unknown_is_missing and {*ensemble.categories} - ensemble.unknown:
-        attributes = found.others.get("attributes", {})
-        found.others["attributes"] = {**attributes, "unknown_category": "missing"}
+        attributes["unknown_category"] = "missing"
+    if attributes:
+        found.others["attributes"] = attributes
     content = found.file(objective, len(read), columns and [columns[column] for column in read])
     for key in set() if takes_singles else {"values", "classes"} & {*functions}:
         functions = {**functions, key: partial(_in_doubles, functions[key])}
     functions["has_labels"] = True
     return ModelFile(content, inputs=lambda: inputs(model, ensemble), **functions)
+
+
+def _loss(model: Any) -> dict[str, str]:
+    """Returns the loss of a regressor and its quantile, which the server compares with the version before."""
+    while hasattr(model, "steps"):
+        model = model.steps[-1][1]
+    if hasattr(model, "classes_") or not hasattr(model, "get_params"):
+        return {}
+    given = model.get_params()
+    keys = ("loss", "objective", "loss_function", "criterion")
+    named = [getattr(model, "objective_", None), *map(given.get, keys)]
+    loss, _, level = next((one for one in named if isinstance(one, str)), "").partition(":alpha=")
+    if not level and ("quantile" in loss or "expectile" in loss):
+        levels = (given.get(key) for key in ("quantile", "quantile_alpha", "alpha"))
+        level = next((one for one in levels if one is not None), 0.9)
+    found = {"loss": loss} if loss else {}
+    return found | ({"level": str(np.float32(level))} if level and np.isscalar(level) else {})
 
 
 def _in_doubles(function: Callable[[Any], Any], frame: Any) -> Any:
