@@ -31,6 +31,9 @@ from .tables import as_fitted
 
 _DATABASE = "what to connect to, as psql takes it; by default the environment's PGHOST, PGDATABASE and so on"
 _CHANGE = "allows a version that means something else than the one before"
+_NAMES = (
+    "the columns, in order, where the file has other names: LightGBM writes blanks as underscores"
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -41,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
         warnings.showwarning = _shown
         try:
             with translated():
-                return int(given.run(given))
+                return int(given.run(given) or 0)
         except PgboostError as error:
             print(f"pgboost: {error}", file=sys.stderr)
             return 1
@@ -55,27 +58,26 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("pgboost", description="Sends models of trees to PostgreSQL.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(name: str, run: Any, does: str) -> argparse.ArgumentParser:
+    def command(name: str, run: Any, does: str, model: str | None = None) -> Any:
         found = commands.add_parser(name, help=does)
         found.set_defaults(run=run)
         found.add_argument("--database", default="", help=_DATABASE)
+        if model is not None:
+            found.add_argument("model", help=model)
         return found
 
     one = command("push", _push, "compare a model, store and deploy it")
-    _with_model(one, "a pickle, joblib file or model file")
-    _with_list(one, "--labels", "LABEL", "the classes of a model file without them, in order")
-    names = "the columns, in order, where the file has other names: LightGBM writes blanks as underscores"
-    _with_list(one, "--feature-names", "NAME", names)
+    _with_file(one, "a pickle, joblib file or model file", with_names=True)
     one.add_argument("--no-check", dest="check", action="store_false", help="does not compare it")
     one.add_argument("--no-deploy", dest="deploy", action="store_false", help="stores it only")
     one.add_argument("--allow-change", action="store_true", help=_CHANGE)
     one = command("verify", _verify, "compare a model with the database's, row by row")
-    _with_model(one, "a pickle or joblib file")
+    _with_file(one, "a pickle or joblib file")
     rows = one.add_mutually_exclusive_group(required=True)
     rows.add_argument("--rows", type=Path, help="a CSV or Parquet file of features")
     rows.add_argument("--source", help="a table, a view or a query in the database")
     one = command("export-sql", _export_sql, "print a script of plain SQL functions that predict")
-    _with_model(one, "a pickle, joblib file or model file")
+    _with_file(one, "a pickle, joblib file or model file", with_names=True)
     one.add_argument("--schema", default="public", help="the schema of the functions (public)")
     one.add_argument("--version", type=int, help="a number: NAME_3 then stands behind NAME")
     one.add_argument(
@@ -84,41 +86,39 @@ def _parser() -> argparse.ArgumentParser:
         default="error",
         help="the meaning of categories that the model does not know (error)",
     )
-    _with_list(one, "--labels", "LABEL", "the classes of a model file without them, in order")
-    _with_list(one, "--feature-names", "NAME", names)
     command("list", _list, "list the models")
-    one = command("deploy", _deploy, "deploy a version")
-    one.add_argument("model", help="the version, such as churn@2 or churn@champion")
-    one.add_argument("--allow-change", action="store_true", help=_CHANGE)
-    one.add_argument("--comment", help="why, for the view pgboost_deployments")
-    one = command("rollback", _rollback, "deploy the version that was deployed before")
-    one.add_argument("model", help="the model's name, such as churn")
-    one.add_argument("--allow-change", action="store_true", help=_CHANGE)
-    one.add_argument("--comment", help="why, for the view pgboost_deployments")
-    one = command("alias", _alias, "give a version an alias, or move the alias")
-    one.add_argument("model", help="the version, such as churn@2; churn@champion with --drop")
+    version = "the version, such as churn@2 or churn@champion"
+    name = "the model's name, such as churn"
+    for one in (
+        command("deploy", _deploy, "deploy a version", version),
+        command("rollback", _rollback, "deploy the version that was deployed before", name),
+    ):
+        one.add_argument("--allow-change", action="store_true", help=_CHANGE)
+        one.add_argument("--comment", help="why, for the view pgboost_deployments")
+    version = "the version, such as churn@2; churn@champion with --drop"
+    one = command("alias", _alias, "give a version an alias, or move the alias", version)
     one.add_argument("alias", nargs="?", help="the alias, such as champion")
     one.add_argument("--drop", action="store_true", help="drops the alias")
     one.add_argument("--allow-change", action="store_true", help=_CHANGE)
-    one = command("drop", _drop, "drop a version, or all of a model")
-    one.add_argument("model", help="churn@2, or churn for all versions")
-    one = command("evaluate", _evaluate, "print a model's metrics")
-    one.add_argument("model", help="churn, churn@2 or churn@champion")
+    version = "churn@2, or churn for all versions"
+    command("drop", _drop, "drop a version, or all of a model", version)
+    version = "churn, churn@2 or churn@champion"
+    one = command("evaluate", _evaluate, "print a model's metrics", version)
     one.add_argument("--source", required=True, help="a table, a view or a query")
     one.add_argument("--target", required=True, help="its column with the true value")
     return parser
 
 
-def _with_model(command: argparse.ArgumentParser, files: str) -> None:
+def _with_file(command: argparse.ArgumentParser, files: str, with_names: bool = False) -> None:
     command.add_argument("model", type=Path, help=files)
     command.add_argument("--name", required=True, help="the model's name in the database")
+    if with_names:
+        classes = "the classes of a model file without them, in order"
+        command.add_argument("--labels", nargs="+", metavar="LABEL", help=classes)
+        command.add_argument("--feature-names", nargs="+", metavar="NAME", help=_NAMES)
 
 
-def _with_list(command: argparse.ArgumentParser, name: str, word: str, what: str) -> None:
-    command.add_argument(name, nargs="+", metavar=word, help=what)
-
-
-def _push(given: argparse.Namespace) -> int:
+def _push(given: argparse.Namespace) -> None:
     model, labels = _model(given.model)
     version = push(
         given.database,
@@ -131,7 +131,6 @@ def _push(given: argparse.Namespace) -> int:
         allow_change=given.allow_change,
     )
     print(f"{given.name}@{version}")
-    return 0
 
 
 def _verify(given: argparse.Namespace) -> int:
@@ -139,10 +138,10 @@ def _verify(given: argparse.Namespace) -> int:
     rows = given.source if given.rows is None else _rows(given.rows, file)
     found = verify(given.database, given.name, file, rows)
     print(found)
-    return 0 if found else 1
+    return int(not found)
 
 
-def _export_sql(given: argparse.Namespace) -> int:
+def _export_sql(given: argparse.Namespace) -> None:
     model, labels = _model(given.model)
     script = export_sql(
         model,
@@ -154,47 +153,40 @@ def _export_sql(given: argparse.Namespace) -> int:
         unknown_category=given.unknown_category,
     )
     sys.stdout.buffer.write(script.encode())
-    return 0
 
 
-def _list(given: argparse.Namespace) -> int:
+def _list(given: argparse.Namespace) -> None:
     for found in models(given.database):
         deployed = " deployed" if found.deployed else ""
         print(f"{found.name}@{found.version}{deployed} {found.objective} ({found.format})")
-    return 0
 
 
-def _deploy(given: argparse.Namespace) -> int:
+def _deploy(given: argparse.Namespace) -> None:
     options = {"allow_change": given.allow_change, "comment": given.comment}
     deploy(given.database, given.model, **options)
-    return 0
 
 
-def _rollback(given: argparse.Namespace) -> int:
+def _rollback(given: argparse.Namespace) -> None:
     options = {"allow_change": given.allow_change, "comment": given.comment}
     print(f"{given.model}@{rollback(given.database, given.model, **options)}")
-    return 0
 
 
-def _alias(given: argparse.Namespace) -> int:
+def _alias(given: argparse.Namespace) -> None:
     if given.drop == bool(given.alias):
         raise ArgumentError("pass an alias for the version, or --drop")
     if given.drop:
         drop_alias(given.database, given.model)
     else:
         set_alias(given.database, given.model, given.alias, allow_change=given.allow_change)
-    return 0
 
 
-def _drop(given: argparse.Namespace) -> int:
+def _drop(given: argparse.Namespace) -> None:
     drop(given.database, given.model)
-    return 0
 
 
-def _evaluate(given: argparse.Namespace) -> int:
+def _evaluate(given: argparse.Namespace) -> None:
     found = evaluate(given.database, given.model, given.source, given.target)
     print(found.dropna(axis="columns", how="all").to_string(index=False))
-    return 0
 
 
 def _model(path: Path) -> tuple[Any, list[str] | None]:

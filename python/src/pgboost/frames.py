@@ -48,6 +48,8 @@ def framed(given: Any) -> Any:
             if count > 1:
                 raise InvalidDataError(f"the frame has two columns {name!r}")
         return given
+    if isinstance(given, np.ma.MaskedArray):
+        given = given.astype(object).filled(None)
     array = np.asarray(given) if isinstance(given, (list, tuple, np.ndarray)) else None
     if array is None or array.ndim != 2:
         kind = f"{type(given).__module__}.{type(given).__qualname__}".removeprefix("builtins.")

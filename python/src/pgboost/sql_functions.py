@@ -5,8 +5,7 @@ The engine writes the scripts: the package `gbtrees`, which needs no server.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -78,17 +77,18 @@ def export_sql(  # noqa: PLR0913 (all but two are options)
         warn(PgboostWarning(f"{file.lost}, so the functions take their codes"))
     given = file.sent_labels() if labels is None else [label_text(label) for label in labels]
     names = file.feature_names if feature_names is None else feature_names
-    with _refused(engine):
+    try:
         loaded = engine.Model(
             file.content,
             rounds=file.rounds if rounds is None else rounds,
             feature_names=names,
             labels=given,
         )
-        script: str = loaded.to_sql(
-            name, schema=schema, version=version, unknown_category=unknown_category
+        return str(
+            loaded.to_sql(name, schema=schema, version=version, unknown_category=unknown_category)
         )
-        return script
+    except engine.GbtreesError as error:
+        raise InvalidModelError(str(error)) from error
 
 
 @translated(InvalidDataError)
@@ -128,15 +128,6 @@ def _engine() -> ModuleType:
     except ImportError as error:
         message = f"the engine writes the script ({error}): pip install gbtrees"
         raise MissingLibraryError(message) from error
-
-
-@contextmanager
-def _refused(engine: ModuleType) -> Iterator[None]:
-    """Raises this package's error in place of the engine's."""
-    try:
-        yield
-    except engine.GbtreesError as error:
-        raise InvalidModelError(str(error)) from error
 
 
 def _arguments(database: Database, schema: str, name: str) -> dict[str, str]:

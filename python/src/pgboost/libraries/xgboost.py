@@ -292,7 +292,7 @@ def _ensemble(model: Any, content: dict[str, Any]) -> Ensemble:
     if any(int(tree["tree_param"].get("size_leaf_vector", 1)) > 1 for tree in found["trees"]):
         # XGBoost ends the process when it predicts with one tree of such a model.
         refuse(model, "has a vector in each leaf: fit it with one tree per output")
-    base = _base_margins(model.get_booster(), content)
+    base = _base_margins(model.get_booster())
     size = max(int(found["gbtree_model_param"].get("num_parallel_tree", 1)), 1) * len(base)
     rounds = found.get("iteration_indptr") or list(range(0, len(found["trees"]) + 1, size))
     rounds = rounds[: (_rounds(model) or len(rounds)) + 1]
@@ -325,38 +325,19 @@ def _ensemble(model: Any, content: dict[str, Any]) -> Ensemble:
     )
 
 
-def _base_margins(booster: xgboost.Booster, content: dict[str, Any]) -> list[float]:
-    """Returns the initial values of sums, which a tree of one leaf of 0 predicts."""
-    model, boosted = _model(content), content["learner"]["gradient_booster"]
-    tree = {
-        key: part[:1] if isinstance(part, list) else part for key, part in model["trees"][0].items()
-    }
-    tree |= {
-        "left_children": [-1],
-        "right_children": [-1],
-        "split_conditions": [0.0],
-        "split_type": [0],
-    }
-    tree |= {key: [] for key in tree if key.startswith("categories")}
-    tree["tree_param"] = {**tree["tree_param"], "num_nodes": "1", "num_deleted": "0"}
-    model = {**model, "trees": [tree], "tree_info": [0], "iteration_indptr": [0, 1]}
-    model |= {"weight_drop": [1.0]} if "weight_drop" in model else {}
-    of_one_tree = {"num_trees": "1", "num_parallel_tree": "1"}
-    model["gbtree_model_param"] = {**model["gbtree_model_param"], **of_one_tree}
-    is_dart = "weight_drop" in boosted
-    dart = {"gbtree": {**boosted.get("gbtree", {}), "model": model}, "weight_drop": [1.0]}
-    boosted = {**boosted, **(dart if is_dart else {"model": model})}
-    learner = {**content["learner"], "gradient_booster": boosted}
-    without_trees = xgboost.Booster()
-    without_trees.load_model(
-        bytearray(json.dumps(content | {"learner": learner}, ensure_ascii=False).encode())
-    )
+def _base_margins(booster: xgboost.Booster) -> list[float]:
+    """Returns the initial values of sums, which trees with leaves of 0 predict."""
+    content = _content(booster)
+    for tree in _model(content)["trees"]:
+        tree["split_conditions"] = [0.0] * len(tree["split_conditions"])
+    of_zeros = xgboost.Booster()
+    of_zeros.load_model(bytearray(json.dumps(content, ensure_ascii=False).encode()))
     row = xgboost.DMatrix(
         np.full((1, booster.num_features()), np.nan, np.float32),
         feature_names=booster.feature_names,
         feature_types=booster.feature_types,
     )
-    return [float(margin) for margin in np.ravel(without_trees.predict(row, output_margin=True))]
+    return [float(margin) for margin in np.ravel(of_zeros.predict(row, output_margin=True))]
 
 
 def _coded(tree: dict[str, Any]) -> set[int]:
