@@ -9,7 +9,11 @@ import pytest
 import scipy.sparse
 import skl2onnx
 import xgboost
-from sklearn.ensemble import IsolationForest, RandomForestClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingRegressor,
+    IsolationForest,
+    RandomForestClassifier,
+)
 
 import catboost
 import gbtrees
@@ -129,6 +133,18 @@ def test_frames_of_polars_and_arrow_predict_alike(library: str) -> None:
     plain = X.assign(colour=X.colour.astype(object), year=X.year.astype(int))
     for frame in (polars.from_pandas(plain), arrow.Table.from_pandas(plain)):
         assert same(gbtrees.Model(model).margins(frame), margins(model, X))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, object])
+def test_an_array_has_the_categories_where_the_library_takes_them(dtype: Any) -> None:
+    X = np.column_stack([np.resize([30, 10, 20], len(ROWS)), np.arange(len(ROWS)) % 7]).astype(
+        dtype
+    )
+    model = HistGradientBoostingRegressor(max_iter=12, categorical_features=[0]).fit(X, NUMBER)
+    engine = gbtrees.Model(pgboost.model_bytes(model))
+    assert same(engine.predict(X), model.predict(X))
+    with pytest.raises(gbtrees.GbtreesError, match=r"99.* is no category"):
+        engine.predict(np.array([[99, 1]], dtype))
 
 
 def test_unknown_categories_are_errors_or_missing_as_in_the_library() -> None:

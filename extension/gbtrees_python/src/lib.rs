@@ -235,7 +235,7 @@ impl Engine {
         self.model.predicts_probabilities()
     }
 
-    /// The features by category: those whose categories the file has, and those known by hashes.
+    /// The features of categories, those whose categories the file has, and those whose values a matrix has.
     #[getter]
     fn categorical(&self) -> (Vec<usize>, Vec<usize>, Vec<usize>) {
         let of = |is: &dyn Fn(usize) -> bool| {
@@ -244,7 +244,7 @@ impl Engine {
         (
             of(&|feature| self.model.is_categorical(feature)),
             of(&|feature| self.model.has_categories(feature)),
-            of(&|feature| self.model.is_hashed(feature)),
+            of(&|feature| self.model.takes_value(feature)),
         )
     }
 }

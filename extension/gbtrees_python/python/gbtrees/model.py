@@ -64,7 +64,7 @@ class Model:
         self._source, self._given = found, (rounds, feature_names, labels)
         self._reader = Reader(self._engine)
         # Arrays that need no look at their columns.
-        self._plain = not self._reader.hashed
+        self._plain = not self._reader.valued
         classes = found.classes if labels is None else np.asarray(labels)
         if classes is None and self._engine.labels:
             classes = _typed(self._engine.labels)

@@ -26,11 +26,11 @@ class Reader:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        categorical, known, hashed = (frozenset(found) for found in engine.categorical)
+        categorical, known, valued = (frozenset(found) for found in engine.categorical)
         self._categorical = categorical
         self._known = known
-        # Features of whose categories a row has no number but the engine's.
-        self.hashed = hashed
+        # Features of which an array has the categories, as the library takes them, and not their codes.
+        self.valued = valued
         self._names = engine.feature_names
         library = engine.format.partition(" ")[0]
         # LightGBM and its frames take what they do not know for missing.
@@ -79,10 +79,10 @@ class Reader:
         if isinstance(X, np.ma.MaskedArray):
             X = X.astype(np.float64).filled(np.nan)
         is_object = X.dtype.kind in "OUST"
-        if self.hashed or is_object:
+        if self.valued or is_object:
             if X.shape[1] != self._engine.num_features:
                 raise _wrong_width(X.shape[1], self._engine.num_features)
-            if X.dtype.kind == "f" and self.hashed:
+            if X.dtype.kind == "f" and self._is_hashing and self.valued:
                 raise GbtreesError(
                     "the model's categories are texts or integers, which an array of floats does not have\n"
                     "Pass a frame, or an array of objects."
@@ -102,7 +102,7 @@ class Reader:
         return np.float32 if is_integer else np.float64
 
     def _sparse(self, X: Any) -> tuple[Any, ...]:
-        if self.hashed:
+        if self.valued:
             raise GbtreesError("sparse rows have no categories that the model knows: pass a frame")
         if len(X.shape) != 2:
             raise GbtreesError(f"the rows are sparse of {len(X.shape)} dimensions\n{_TAKEN}")
@@ -141,7 +141,7 @@ class Reader:
         parts = [self._column(at, name, column) for at, (name, column) in enumerate(columns)]
         types = {self._type(part.dtype) for part in parts}
         # Integers and doubles of a model that compares float32 are rounded to it.
-        is_single = types == {np.float32} or not (self._engine.compares_doubles or self.hashed)
+        is_single = types == {np.float32} or not (self._engine.compares_doubles or self._is_hashing)
         out = np.empty((rows, len(parts)), np.float32 if is_single else np.float64, order="F")
         with np.errstate(over="ignore"):
             for at, part in enumerate(parts):
