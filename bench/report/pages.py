@@ -13,7 +13,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
-from bench.report import claims, engine, formats, inside, queries, wheel
+from bench.report import claims, engine, formats, functions, inside, queries, wheel
 from bench.report.context import of_comparison
 from bench.report.figures import FILTERS
 from bench.report.files import Sources, newest
@@ -34,6 +34,7 @@ PARTS = {
     "README.md": "part-of-readme.md",
     "docs/predicting.md": "inside-part.md",
     "docs/benchmarks/formats.md": "part-of-formats.md",
+    "docs/managed.md": "part-of-managed.md",
 }
 # Templates of a separate measurement: its kind, and the function that returns their variables.
 APART: dict[str, tuple[str, Callable[[Path], dict[str, Any]]]] = {
@@ -41,9 +42,11 @@ APART: dict[str, tuple[str, Callable[[Path], dict[str, Any]]]] = {
     "inside.md": ("inside", inside.given),
     "inside-part.md": ("inside", inside.given),
     "part-of-formats.md": (formats.FILE, formats.given),
+    "part-of-managed.md": ("functions", functions.given),
 }
 # Pages or parts that a program prints after measuring.
 PRINTED = {
+    "functions": ("part-of-managed.md", functions.given),
     "inside": ("inside.md", inside.given),
     "queries": ("queries", queries.given),
     "wheel": ("anywhere.md", wheel.given),
