@@ -1,9 +1,9 @@
-"""`python -m bench.wheel`: the engine's wheel and each library's fastest call from Python, on one thread.
+"""The engine's wheel and each library's fastest call from Python, on one thread.
 
+`make wheel` builds what `PYTHONPATH=.build/gbtrees .venv/bin/python -m bench.wheel` measures.
 What is compared is called in turns, in blocks, and timed by the processor's time of the thread, so that other
 programs take none of it but caches. A run writes wheel.json to a new directory of bench/results, from which
-`make report` generates a page. Margins are compared before anything is timed. `make wheel` builds what is
-measured.
+`make report` generates a page. Margins are compared before anything is timed.
 """
 
 import os
