@@ -1,4 +1,4 @@
-"""`python -m bench.functions`: a model as SQL functions, the extension and `array_length` over the same rows.
+"""A model as SQL functions, the extension and `array_length` over the same rows: `python -m bench.functions`.
 
 All are measured interleaved, on one connection, in a separate cluster with PostgreSQL's defaults but JIT,
 which is off. A run writes functions.json to a new directory of bench/results, from which `make report`
@@ -12,10 +12,8 @@ from typing import Any
 
 import numpy as np
 import psycopg
-import xgboost
 
-import catboost
-import lightgbm
+from bench.inside.shapes import of_catboost, of_lightgbm, of_xgboost
 from bench.inside.site import running, seconds
 from bench.interleaving import interleaved
 from bench.record import RESULTS, keep, packages
@@ -37,30 +35,13 @@ TABLE = f"""
 """
 
 
-def _xgboost(X: np.ndarray, y: np.ndarray, trees: int, depth: int) -> bytes:
-    matrix = xgboost.DMatrix(X, y, feature_names=COLUMNS)
-    return bytes(xgboost.train({"max_depth": depth}, matrix, trees).save_raw("ubj"))
-
-
-def _lightgbm(X: np.ndarray, y: np.ndarray, trees: int, leaves: int) -> bytes:
-    model = lightgbm.LGBMRegressor(n_estimators=trees, num_leaves=leaves, verbose=-1, n_jobs=1)
-    return model.fit(X, y, feature_name=COLUMNS).booster_.model_to_string().encode()
-
-
-def _catboost(X: np.ndarray, y: np.ndarray, trees: int, depth: int) -> bytes:
-    model = catboost.CatBoostRegressor(
-        iterations=trees, depth=depth, verbose=0, allow_writing_files=False, thread_count=1
-    )
-    return model.fit(catboost.Pool(X, y, feature_names=COLUMNS))._serialize_model()
-
-
 # The size is the depth, or for LightGBM the leaves.
 MODELS: dict[str, tuple[Callable[..., bytes], int, int]] = {
-    "XGBoost, 25 trees of depth 6": (_xgboost, 25, 6),
-    "LightGBM, 100 trees of 31 leaves": (_lightgbm, 100, 31),
-    "CatBoost, 200 trees of depth 6": (_catboost, 200, 6),
-    "LightGBM, 200 trees of 255 leaves": (_lightgbm, 200, 255),
-    "XGBoost, 500 trees of depth 8": (_xgboost, 500, 8),
+    "XGBoost, 25 trees of depth 6": (of_xgboost, 25, 6),
+    "LightGBM, 100 trees of 31 leaves": (of_lightgbm, 100, 31),
+    "CatBoost, 200 trees of depth 6": (of_catboost, 200, 6),
+    "LightGBM, 200 trees of 255 leaves": (of_lightgbm, 200, 255),
+    "XGBoost, 500 trees of depth 8": (of_xgboost, 500, 8),
 }
 
 
@@ -136,10 +117,8 @@ def measure() -> dict[str, Any]:
         connection.execute("SET plan_cache_mode = force_generic_plan")
         rows = connection.execute(f"SELECT {ARGUMENTS} FROM samples LIMIT {TRAINED}").fetchall()
         X = np.array(rows, dtype=np.float32)
-        # Any function of the features gives trees of these shapes.
-        y = X[:, 0] * np.sin(X[:, 3]) + X[:, 2] * X[:, 5] + X[:, 7]
         subjects = {
-            name: _subject(cluster, connection, f"churn_{number}", fit(X, y, *shape))
+            name: _subject(cluster, connection, f"churn_{number}", fit(X, COLUMNS, *shape))
             for number, (name, (fit, *shape)) in enumerate(MODELS.items())
         }
         ((version,),) = connection.execute("SHOW server_version").fetchall()

@@ -14,10 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import psycopg
-import xgboost
 
-import catboost
-import lightgbm
 from bench import generators
 from bench.generators import pgbench
 from bench.inside.series import (
@@ -36,13 +33,19 @@ from bench.inside.series import (
     Subjects,
     subject,
 )
+from bench.inside.shapes import of_catboost, of_lightgbm, of_xgboost
 from bench.inside.site import COLUMNS, NAMES, ONE, Measure, Site, set_
 from bench.interleaving import interleaved
 from data.columns import FEATURES
 from tools.workbench.preparation import DATABASE
 from tools.workbench.queries import CONTROL, FORMS, JSONB_CONTROL, ROW_CONTROL, predict
 
-FURTHER = (WIDER, LEAFWISE, OBLIVIOUS)
+# The further models: two have their library's default size.
+FURTHER: dict[str, Callable[[np.ndarray], bytes]] = {
+    WIDER: lambda X: of_xgboost(X, FEATURES, 200, 8),
+    LEAFWISE: lambda X: of_lightgbm(X, FEATURES, 100, 31),
+    OBLIVIOUS: lambda X: of_catboost(X, FEATURES, 1_000, 6),
+}
 KEYS = 200_000
 TRAINED = 20_000
 TABLE = f"""
@@ -50,19 +53,6 @@ TABLE = f"""
       FROM (SELECT * FROM flights LIMIT {KEYS}) AS f;
     ALTER TABLE few_flights ADD PRIMARY KEY (id);
 """
-
-
-def models(features: np.ndarray, target: np.ndarray) -> Iterator[tuple[str, bytes]]:
-    """Yields the further models' files, by label."""
-    matrix = xgboost.DMatrix(features, target, feature_names=FEATURES)
-    yield WIDER, bytes(xgboost.train({"max_depth": 8}, matrix, 200).save_raw("ubj"))
-    leafwise = lightgbm.LGBMRegressor(verbose=-1, n_jobs=1).fit(
-        features, target, feature_name=FEATURES
-    )
-    yield LEAFWISE, leafwise.booster_.model_to_string().encode()
-    oblivious = catboost.CatBoostRegressor(verbose=0, allow_writing_files=False)
-    pool = catboost.Pool(features, target, feature_names=FEATURES)
-    yield OBLIVIOUS, oblivious.fit(pool)._serialize_model()
 
 
 @contextmanager
@@ -77,13 +67,9 @@ def made(connection: psycopg.Connection) -> Iterator[None]:
     connection.execute("VACUUM ANALYZE few_flights")
     query = f"SELECT {', '.join(FEATURES)} FROM few_flights WHERE id <= {TRAINED}"
     features = np.array(connection.execute(query).fetchall(), dtype=np.float32)
-    # Any function of the features gives trees of these shapes.
-    target = np.nan_to_num(
-        features[:, 0] * np.sin(features[:, 3]) + features[:, 2] * features[:, 5]
-    )
     load = "SELECT load_model(%s, %s, allow_change => true)"
-    for label, file in models(features, target):
-        connection.execute(load, (f"few_{label}", file))
+    for label, trained in FURTHER.items():
+        connection.execute(load, (f"few_{label}", trained(features)))
     try:
         connection.execute(f"ALTER DATABASE {DATABASE} SET plan_cache_mode = force_generic_plan")
         yield
