@@ -125,11 +125,14 @@ impl Table {
             ),
             &[],
         )?;
-        if found != Some(true) {
-            return Ok(());
+        match found {
+            Some(true) => Err(Error::NotScores {
+                table: self.name.clone().into(),
+                score: score.to_owned(),
+                version: version.to_owned(),
+            }),
+            _ => Ok(()),
         }
-        let (score, version) = (score.to_owned(), version.to_owned());
-        Err(Error::NotScores { table: self.name.clone().into(), score, version })
     }
 
     /// Creates the pair of triggers. Their names are last in the order of names, in which triggers fire.

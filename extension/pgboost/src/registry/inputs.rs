@@ -129,21 +129,15 @@ impl<'a> InputChanges<'a> {
     /// Returns the inputs of a feature in both versions, if calls of every form have to give others.
     pub(super) fn incompatible(&self) -> Option<[String; 2]> {
         self.pairs.iter().find_map(|(name, old, new)| {
-            let both = |old, new| {
-                Some([format!("{old} as feature {name}"), format!("{new} as feature {name}")])
+            let kinds = match (old, new) {
+                (Input::Code, Input::Category(found)) | (Input::Category(found), Input::Code)
+                    if !found.are_texts && !found.are_codes() =>
+                {
+                    [old, new].map(|one| if **one == Input::Code { "codes" } else { "categories" })
+                }
+                _ => [old.shown()?, new.shown()?],
             };
-            match (old, new) {
-                (Input::Code, Input::Category(found)) if !found.are_texts && !found.are_codes() => {
-                    both("codes", "categories")
-                }
-                (Input::Category(found), Input::Code) if !found.are_texts && !found.are_codes() => {
-                    both("categories", "codes")
-                }
-                _ => match (old.shown()?, new.shown()?) {
-                    (old, new) if old != new => both(old, new),
-                    _ => None,
-                },
-            }
+            (kinds[0] != kinds[1]).then(|| kinds.map(|kind| format!("{kind} as feature {name}")))
         })
     }
 
