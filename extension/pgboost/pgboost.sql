@@ -963,15 +963,16 @@ CREATE PROCEDURE @extschema@.refresh_scores(relation regclass, batch integer DEF
 AS $$
 #variable_conflict use_variable
 DECLARE
-    scores text;
-    maintained boolean;
-    score record;
-    leaf regclass;
-    current_version integer;
-    first bigint;
-    pages bigint;
-    step bigint;
-    written bigint;
+    -- Types are found before the search path is set.
+    scores pg_catalog.text;
+    maintained pg_catalog.bool;
+    score pg_catalog.record;
+    leaf pg_catalog.regclass;
+    current_version pg_catalog.int4;
+    first pg_catalog.int8;
+    pages pg_catalog.int8;
+    step pg_catalog.int8;
+    written pg_catalog.int8;
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     IF relation IS NULL OR batch IS NULL OR batch < 1 THEN

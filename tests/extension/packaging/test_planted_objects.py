@@ -212,6 +212,47 @@ def test_a_function_made_of_a_model_calls_no_other(attacker: Connection, user: C
     assert one(user, "SELECT public.of_m(1)") == 1
 
 
+# Of a model with two versions, and a table whose scores are kept.
+OF_MODELS = (
+    "SELECT maintain_scores('public.t', 'm')",
+    "INSERT INTO public.t (f1, y) SELECT i, i FROM generate_series(1, 300) AS i",
+    "UPDATE public.t SET f1 = 2",
+    "SELECT deploy_model('m@1')",
+    "CALL refresh_scores('public.t', 10)",
+    "SELECT * FROM pgboost_scores, pgboost_models, pgboost_deployments, pgboost_aliases, pg_stat_pgboost",
+    "SELECT rollback_model('m')",
+    "SELECT set_alias('m@1', 'best')",
+    "SELECT set_unknown_category('m', 'missing')",
+    "SELECT set_model_comment('m', 'a comment')",
+    "SELECT export_model_sql('m')",
+    "SELECT model_info('m'), model_features('m')",
+    "SELECT predict('m', t), explain_prediction('m', t) FROM public.t LIMIT 3",
+    "SELECT evaluate_model('m', 'public.t', 'y')",
+    "SELECT compare_models('m@1', 'm@2', 'public.t', 'y')",
+    "SELECT partial_dependence('m', 'public.t', 'f1')",
+    "SELECT permutation_importance('m', 'public.t', 'y')",
+    "SELECT set_baseline('m', 'public.t')",
+    "SELECT feature_baseline('m'), feature_drift('m', 'public.t')",
+    "SELECT cross_validate_model('SELECT f1, y FROM public.t', 'y', rounds => 2)",
+    "SELECT train_model('trained', 'SELECT f1, y FROM public.t', 'y', rounds => 2)",
+    "SELECT drop_scores('public.t')",
+    "SELECT grant_model('m', 'planter'), set_model_owner('m', 'planter'), rename_model('m', 'n')",
+    "SELECT drop_model('n')",
+)
+
+
+def test_calls_of_models_call_no_other(attacker: Connection, user: Connection) -> None:
+    """Even if the caller's path has the attacker's schema before PostgreSQL's own."""
+    created(user)
+    user.execute("CREATE TABLE public.t (f1 real, y real)")
+    for answer in (1, 2):
+        load(user, "m", constant(answer))
+    plant(attacker)
+    user.execute("SET search_path = planted, pg_catalog")
+    for call in OF_MODELS:
+        user.execute(call)
+
+
 def test_verify_model_calls_no_other(attacker: Connection, user: Connection) -> None:
     created(user)
     user.execute(TRAIN, (SOURCE,))
