@@ -143,10 +143,12 @@ def summary(requests: np.ndarray, expected: np.ndarray, events: dict[str, Any]) 
         raise InvalidRun("an answer is no model's")
     found, ends = {}, [*(at for at, _ in events.values()), due.max() + 1e-6][1:]
     for (what, (at, took)), end in zip(events.items(), ends, strict=True):
+        # A request that waits when a server is killed was due before.
+        lost = failed & (at <= done) & ((done < end) | (end > due.max()))
         answered = np.sort(done[~failed & (at < done) & (done < end)])
         found[what] = {
             "at_s": at, "took_s": took,
-            "failed": int((failed & (at <= due) & (due < end)).sum()),
+            "failed": int(lost.sum()),
             "without_answer_s": float(np.diff([at, *answered, end]).max()),
             # Of the old model, to requests that were sent after an answer of the new one.
             "old_answers": int((old & (sent > done[new].min(initial=np.inf))).sum()),

@@ -67,6 +67,13 @@ def test_failures_gaps_and_old_answers_are_of_their_event() -> None:
     assert found["latency_ms"]["max"] == pytest.approx(1)
 
 
+def test_a_request_that_a_kill_ends_is_the_kills_failure() -> None:
+    requests = of((0, 1.5), (3.0, 2.5))
+    requests[299, 2], requests[299, 4] = 5.005, NAN
+    found = summary(requests, EXPECTED, EVENTS)["events"]
+    assert [found[name]["failed"] for name in MOMENTS] == [0, 1, 0]
+
+
 def test_an_answer_of_no_model_is_no_result() -> None:
     with pytest.raises(InvalidRun, match="no model's"):
         summary(of((0, 1.5), (4.0, 3.5)), EXPECTED, EVENTS)
