@@ -20,13 +20,15 @@ GUEST = "guest"
 
 @dataclass
 class Answers:
-    """The rows, and by file what XGBoost predicts for each: margins and contributions."""
+    """The rows, and by file what XGBoost predicts for each."""
 
     rows: np.ndarray
     target: np.ndarray
     files: list[bytes] = field(default_factory=list)
     margins: list[np.ndarray] = field(default_factory=list)
+    leaves: list[np.ndarray] = field(default_factory=list)
     contributions: list[np.ndarray] = field(default_factory=list)
+    interactions: list[np.ndarray] = field(default_factory=list)
 
     @classmethod
     def trained(cls) -> "Answers":
@@ -41,7 +43,9 @@ class Answers:
             booster = xgb.train({"max_depth": 5, "nthread": 1}, data, 40)
             found.files.append(bytes(booster.save_raw("ubj")))
             found.margins.append(booster.predict(data, output_margin=True))
+            found.leaves.append(booster.predict(data, pred_leaf=True).astype(int))
             found.contributions.append(booster.predict(data, pred_contribs=True))
+            found.interactions.append(booster.predict(data, pred_interactions=True))
         return found
 
     def store(self, connection: psycopg.Connection) -> None:
@@ -53,14 +57,17 @@ class Answers:
                 numbers = [None if np.isnan(one) else float(one) for one in (*row, target)]
                 copy.write_row([number, *numbers])
 
+    def of(self, file: int, ids: list[int]) -> np.ndarray:
+        """The predictions of a file for rows."""
+        return self.margins[file][np.array(ids, int) - 1]
+
     def are_of(self, file: int, ids: list[int], found: list[float]) -> bool:
         """Whether these are the predictions of a file for rows, to the bit."""
-        expected = self.margins[file][np.array(ids, int) - 1]
-        return np.array_equal(np.array(found, np.float32), expected)
+        return np.array_equal(np.array(found, np.float32), self.of(file, ids))
 
-    def are_contributions_of(self, file: int, row: int, found: list[float]) -> bool:
-        """Whether these are XGBoost's contributions, which it sums in another order."""
-        return np.allclose(found, self.contributions[file][row - 1], rtol=1e-4, atol=1e-4)
+    def are_about(self, explained: list[np.ndarray], file: int, row: int, found: list) -> bool:
+        """Whether these are XGBoost's numbers that explain a row, which it sums in another order."""
+        return np.allclose(found[0], explained[file][row - 1], rtol=1e-4, atol=1e-4)
 
 
 class Ledger:
@@ -68,7 +75,7 @@ class Ledger:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.states = [Registry(roles={GUEST})]
+        self.states = [Registry(roles={GUEST, EXTENSION_OWNER})]
         self.acknowledged = 0
         # The file of each version there ever was, since numbers are not used again.
         self.files: dict[int, int] = {}

@@ -51,9 +51,11 @@ class Pooler:
         }  # fmt: skip
         self._write(server)
         owner = {"user": place.user, "group": place.user, "extra_groups": []} if place.user else {}
+        # The clock of servers, which a test may set, is not PgBouncer's.
+        own = {name: text for name, text in os.environ.items() if name != "LD_PRELOAD"}
         with Path(place.home, "pgbouncer.log").open("w") as log:
             self._process = subprocess.Popen(
-                [PROGRAM, str(self._ini)], cwd="/", stdout=log, stderr=log, **owner
+                [PROGRAM, str(self._ini)], cwd="/", stdout=log, stderr=log, env=own, **owner
             )
         self._opened: list[psycopg.Connection] = []
 

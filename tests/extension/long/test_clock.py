@@ -1,8 +1,4 @@
-"""Jumps of the server's clock, by seconds or by years, have no effect.
-
-libfaketime gives the server and all that it starts another time of day, which a file says; files keep the
-kernel's times, and the clock that only goes forward is left alone, as when an administrator sets the time.
-"""
+"""Jumps of the server's clock, by seconds or by years, have no effect."""
 
 import random
 import tempfile
@@ -15,34 +11,17 @@ import psycopg
 import pytest
 
 from tests.extension.lifecycle.models import constant, grown, load, one, value
+from tests.extension.long.clock import AT_ONCE, JUMPS, LIBRARY, Clock
 from tests.extension.long.unfinished import unfinished
 from tests.times import TIMES
 from tools.cluster import Cluster, start, stop
 
-JUMPS = 40 * TIMES
-SECONDS = (2, 3600, 86400, 400 * 86400)
-LIBRARY = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
+COUNT = 40 * TIMES
 STATE = Path(__file__).resolve().parents[3] / ".test" / "clock"
 PREFERRED_PORT = 54341
 ROWS = "SELECT i AS a, i % 7 AS y FROM generate_series(1, 500) AS i"
 
 pytestmark = pytest.mark.skipif(LIBRARY is None, reason="needs libfaketime")
-
-
-class Clock:
-    """The distance of the server's time of day from the right one."""
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-        self.jump(0)
-
-    def jump(self, seconds: int) -> None:
-        """Sets the clock this number of seconds from the right time."""
-        # Written to another file and renamed: the server never reads half a line.
-        written = self.file.with_suffix(".new")
-        written.write_text(f"{seconds:+d}\n")
-        written.chmod(0o644)
-        written.rename(self.file)
 
 
 @pytest.fixture(scope="module")
@@ -55,13 +34,7 @@ def clock() -> Iterator[Clock]:
 @pytest.fixture(scope="module")
 def server(clock: Clock) -> Iterator[Cluster]:
     stop(STATE, delete=True)
-    faked = {
-        "LD_PRELOAD": str(LIBRARY), "FAKETIME_TIMESTAMP_FILE": str(clock.file), "FAKETIME_NO_CACHE": "1",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1",
-    }  # fmt: skip
-    with pytest.MonkeyPatch.context() as patch:
-        for name, text in faked.items():
-            patch.setenv(name, text)
+    with clock.is_that_of_servers(AT_ONCE):
         running, _ = start(STATE, PREFERRED_PORT, {"pgboost.track_predictions": "on"})
     with running.connect() as connection:
         connection.execute("CREATE EXTENSION pgboost_train CASCADE")
@@ -133,8 +106,8 @@ def test_the_servers_clock_is_another(server: Cluster, clock: Clock) -> None:
 def test_nothing_notices(server: Cluster, clock: Clock) -> None:
     generator = random.Random(1)
     loops = [Loop(server, work) for work in (read, deploy, load_and_drop, load_and_drop, train)]
-    for _ in range(JUMPS):
-        clock.jump(generator.choice((-1, 1)) * generator.choice(SECONDS))
+    for _ in range(COUNT):
+        clock.jump(generator.choice((-1, 1)) * generator.choice(JUMPS))
         time.sleep(generator.uniform(0.05, 0.4))
     for loop in loops:
         loop.stopped.set()
@@ -143,7 +116,7 @@ def test_nothing_notices(server: Cluster, clock: Clock) -> None:
         assert not loop.is_alive()
         assert loop.error is None, (loop.work.__name__, loop.error)
         assert loop.done > 0, loop.work.__name__
-    print(f"{JUMPS} jumps,", ", ".join(f"{loop.done} times {loop.work.__name__}" for loop in loops))
+    print(f"{COUNT} jumps,", ", ".join(f"{loop.done} times {loop.work.__name__}" for loop in loops))
     clock.jump(0)
     assert not unfinished(server.place.data)
     with server.connect() as connection:

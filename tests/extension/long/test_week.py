@@ -1,8 +1,9 @@
 """A stranger's week: a primary, a standby and a PgBouncer under statements of every kind.
 
-Meanwhile backends and postmasters are killed, the disk is full, statements are cancelled, and standbys are
-promoted; every answer is that of models kept outside (`answers`). Then nothing is disturbed for a while, in
-which memory and descriptors stay as they were, and in the end nothing is left on the disk.
+Meanwhile backends and postmasters are killed, the disk is full, statements are cancelled, standbys are
+promoted, and the clock jumps; every answer is that of models kept outside (`answers`). Then the clock is
+right, and nothing is disturbed for a while, in which memory and descriptors stay as they were, and in the
+end nothing is left on the disk.
 
 It takes an hour with PGBOOST_TIMES=10; PGBOOST_WEEK_SECONDS is its length.
 """
@@ -28,14 +29,16 @@ from tests.extension.lifecycle.test_crash import connect_after_recovery
 from tests.extension.lifecycle.test_memory import descriptors, private_kb
 from tests.extension.lifecycle.test_standby import replayed
 from tests.extension.long.answers import GUEST, NAMES, Answers
+from tests.extension.long.clock import JUMPS, LIBRARY, WITHIN_A_SECOND, Clock
 from tests.extension.long.pooler import Pooler
+from tests.extension.long.shapes import SHAPES
 from tests.extension.long.small_disk import SMALL, filled, on_small_disk
 from tests.extension.long.unfinished import unfinished
 from tests.extension.long.week import (
     CHECKPOINT_FAILED,
     CONCURRENTLY,
-    SHAPES,
     Canceller,
+    Functions,
     Keeper,
     Pins,
     Reader,
@@ -68,14 +71,17 @@ ADDED = {
     "synchronous_commit": "remote_apply", "pgboost_train.max_threads": "1",
 }  # fmt: skip
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system needs root")
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system needs root"),
+    pytest.mark.skipif(LIBRARY is None, reason="needs libfaketime"),
+]
 
 
 class Servers:
     """The primaries one after another, and their disturbances."""
 
-    def __init__(self, first: Cluster, homes: Path) -> None:
-        self.all, self.homes, self.numbers = [first], homes, count()
+    def __init__(self, first: Cluster, homes: Path, clock: Clock) -> None:
+        self.all, self.homes, self.clock, self.numbers = [first], homes, clock, count()
         self.week: Week | None = None
 
     @property
@@ -150,6 +156,10 @@ class Servers:
         del self.all[1:-1]
         self.add_standby()
 
+    def jump(self, generator: random.Random) -> None:
+        """Sets the clock of all servers, until it jumps again."""
+        self.clock.jump(generator.choice((-1, 1)) * generator.choice(JUMPS))
+
     def fill(self, generator: random.Random) -> None:
         """Fills the disk of the first primary, which alone has a small one."""
         if self.primary is self.all[0]:
@@ -178,8 +188,9 @@ def check_log(server: Cluster) -> None:
 def servers() -> Iterator[Servers]:
     homes = Path(tempfile.mkdtemp(prefix="pgboost-week-"))
     homes.chmod(0o755)
-    with on_small_disk(PREFERRED_PORT, ADDED) as first:
-        found = Servers(first, homes)
+    clock = Clock(homes / "clock")
+    with clock.is_that_of_servers(WITHIN_A_SECOND), on_small_disk(PREFERRED_PORT, ADDED) as first:
+        found = Servers(first, homes, clock)
         yield found
         if found.week:
             found.week.pooler.stop()
@@ -199,7 +210,8 @@ def workers(week: Week) -> list[Worker]:
         for _ in range(count)
     ]
     single = [kind(week, next(seeds)) for kind in (Trainer, Pins, Roles, Keeper, Canceller)]
-    return [*writers, *readers, *single, Scores(week, next(seeds), week.ledgers["scored"])]
+    of_scored = [kind(week, next(seeds), week.ledgers["scored"]) for kind in (Scores, Functions)]
+    return [*writers, *readers, *single, *of_scored]
 
 
 def prepare(servers: Servers) -> Week:
@@ -232,8 +244,9 @@ def prepare(servers: Servers) -> Week:
 def disturb(servers: Servers, seconds: float) -> dict[str, int]:
     """Disturbs the servers for a while: the disk first, while it is the small one's."""
     generator, begin, done = random.Random(SEED), time.monotonic(), {}
-    first = [servers.fill, servers.kill_backend, servers.fill, servers.kill_postmaster]
-    later = [servers.promote, servers.kill_backend, servers.kill_backend, servers.kill_postmaster]
+    kill, jump = servers.kill_backend, servers.jump
+    first = [servers.fill, kill, jump, servers.fill, servers.kill_postmaster, jump]
+    later = [servers.promote, jump, kill, kill, jump, servers.kill_postmaster]
     pause = min(15.0, seconds / 10)
     number = 0
     while (passed := time.monotonic() - begin) < seconds and not servers.week.failures:
@@ -243,6 +256,7 @@ def disturb(servers: Servers, seconds: float) -> dict[str, int]:
         done[kind.__name__] = done.get(kind.__name__, 0) + 1
         number += 1
         servers.week.done.wait(generator.uniform(0.5, 1.5) * pause)
+    servers.clock.jump(0)
     return done
 
 
