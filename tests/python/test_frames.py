@@ -68,6 +68,9 @@ FRAMES: dict[str, Callable[[], Any]] = {
         paid=NUMBERS.paid.astype("float16"), count=NUMBERS["count"].astype("uint64")
     ),
     "missing everywhere": lambda: READ.assign(paid=None),
+    "unsigned and missing everywhere": lambda: READ.assign(
+        paid=pd.array([None] * ROWS, dtype="UInt64")
+    ),
     "an array of objects": lambda: READ.assign(day=NUMBERS.day).to_numpy(object),
     "a list of lists": lambda: NUMBERS.to_numpy().tolist(),
     "one row": lambda: READ[:1],
@@ -155,6 +158,27 @@ def test_estimators_take_frames_of_polars_and_arrow(connection: psycopg.Connecti
         np.testing.assert_array_equal(model.predict(given), expected)
 
 
+@pytest.mark.parametrize("other", [DAYS[0], STAMPS[0].to_pydatetime()])
+def test_times_with_and_without_a_zone_are_refused(
+    connection: psycopg.Connection, other: Any
+) -> None:
+    zoned = STAMPS[0].tz_localize("Europe/Vienna").to_pydatetime()
+    mixed = READ.assign(day=pd.Series([zoned, other] * (ROWS // 2), dtype=object))
+    with pytest.raises(pgboost.InvalidDataError, match="with and without a time zone"):
+        pgboost.predict(connection, "read", mixed)
+
+
+def test_levels_of_names_are_found_in_any_order(connection: psycopg.Connection) -> None:
+    names = [("at", "day"), ("is", "paid"), ("at", "price"), ("of", "count")]
+    frame = NUMBERS.set_axis(pd.MultiIndex.from_tuples(names), axis=1)
+    model = xgboost.XGBRegressor(n_estimators=4).fit(frame, TARGET)
+    pgboost.push(connection, "levels", model)
+    expected = model.predict(frame)
+    for columns in (names, names[::-1]):
+        found = pgboost.predict(connection, "levels", frame[columns])
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_no_rows(connection: psycopg.Connection) -> None:
     assert pgboost.predict(connection, "read", READ[:0]).shape == (0,)
     assert pgboost.predict_class(connection, "classes", READ[:0]).shape == (0,)
@@ -189,7 +213,7 @@ def test_texts_of_frames(connection: psycopg.Connection) -> None:
 def test_many_columns_of_which_one_is_text(connection: psycopg.Connection, width: int) -> None:
     numbers = np.random.default_rng(4).normal(size=(ROWS, width)).round(1)
     frame = pd.DataFrame(numbers, columns=[f"{'x' * 70}{number}" for number in range(width)])
-    frame["pgboost row"] = np.resize(["a", "b", None], ROWS)
+    frame["pgboost row"] = np.resize(["a: Infinity", "b", None], ROWS)
     frame.iloc[3, 0], frame.iloc[4, 0] = np.inf, -np.inf
     encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
     columns = make_column_transformer((encoder, ["pgboost row"]), remainder="passthrough")

@@ -7,7 +7,7 @@ A column is sent in the type of its values, so that the server reads it like a u
 from __future__ import annotations
 
 import json
-import re
+import math
 from collections import Counter
 from collections.abc import Callable
 from datetime import date, datetime
@@ -30,6 +30,8 @@ _BY_CLASS = {
 }
 _NUMBERS = {"boolean", "bigint", "numeric", "double precision"}
 _TIMES = {"date", "timestamp", "timestamptz"}
+# PostgreSQL's JSON has infinity as text.
+_INFINITIES = {math.inf: "Infinity", -math.inf: "-Infinity"}
 
 
 def framed(given: Any) -> Any:
@@ -112,7 +114,7 @@ def type_of(name: str, column: Any) -> str | None:
             getattr(dtype, "pyarrow_dtype", None), "tz", None
         )
         return "timestamptz" if zone else "timestamp"
-    if kind == "u" and column.max() < 2**63:
+    if kind == "u" and (pandas.isna(largest := column.max()) or largest < 2**63):
         found = {"bigint"}
     elif kind != "O":
         found = {_BY_KIND.get(kind)}
@@ -121,7 +123,11 @@ def type_of(name: str, column: Any) -> str | None:
         if not len(values):
             return None
         found = {_of_class(one) for one in set(map(type, values))}
-        if found == {"timestamp"} and any(getattr(value, "tzinfo", None) for value in values):
+        if found <= _TIMES and any(getattr(value, "tzinfo", None) for value in values):
+            if not all(getattr(value, "tzinfo", None) for value in values):
+                raise InvalidDataError(
+                    f"column {name!r} has times with and without a time zone: give all of them one"
+                )
             return "timestamptz"
         if found == {"bigint"} and not all(-(2**63) <= value < 2**63 for value in values):
             return "numeric"
@@ -184,6 +190,8 @@ def objects_of(columns: list[tuple[str, Any]], kinds: list[str | None]) -> list[
         values = column.astype(object) if is_exact else pandas.Series(numbers(column))
         cells.append(values.astype(object).where(~pandas.isna(values), None))
     names = [name for name, _ in columns]
-    rows = (dict(zip(names, row, strict=True)) for row in zip(*cells, strict=True))
-    # PostgreSQL's JSON has infinity as text.
-    return [re.sub(r"(: )(-?Infinity)\b", r'\1"\2"', json.dumps(row, default=str)) for row in rows]
+    rows = (
+        {name: _INFINITIES.get(value, value) for name, value in zip(names, row, strict=True)}
+        for row in zip(*cells, strict=True)
+    )
+    return [json.dumps(row, default=str) for row in rows]

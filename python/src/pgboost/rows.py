@@ -97,6 +97,9 @@ def of_features(frame: Any, features: Sequence[str] | None, by_position: bool) -
     """
     frame = framed(frame)
     names = {str(name): name for name in getattr(frame, "columns", ())}
+    # The levels of a name, as XGBoost joins them.
+    joined = {" ".join(map(str, name)): name for name in names.values() if isinstance(name, tuple)}
+    names = {**joined, **names}
     absent = [feature for feature in features or () if feature not in names]
     if features and not absent:
         frame = frame[[names[feature] for feature in features]]
