@@ -80,7 +80,7 @@ def _in_python(fetch: Callable[[psycopg.Connection], tuple[Any, Any]]) -> Callab
     def train(connection: psycopg.Connection, rounds: int, threads: int) -> Trained:
         # As in SQL: idle threads sleep.
         os.environ["OMP_WAIT_POLICY"] = "passive"
-        xgboost = load("pinned")
+        xgboost = load()
         with Peak() as peak:
             began = time.perf_counter()
             features, target = fetch(connection)

@@ -21,7 +21,7 @@ reuse_port = True
 preload_app = True
 
 # Imported before the fork, not at a worker's first use.
-releases.load(_settings.xgboost)
+releases.load()
 
 
 def post_fork(server, worker) -> None:

@@ -38,6 +38,6 @@ PREDICTORS = {"sklearn": _sklearn, "inplace": _inplace}
 
 
 def load(settings: Settings) -> list[Predictor]:
-    """Loads the settings' models with the interface and the XGBoost that the settings name."""
-    open_model, xgboost = PREDICTORS[settings.predictor], releases.load(settings.xgboost)
+    """Loads the settings' models with the interface that they name."""
+    open_model, xgboost = PREDICTORS[settings.predictor], releases.load()
     return [open_model(xgboost, model) for model in settings.models]

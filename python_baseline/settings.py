@@ -22,8 +22,6 @@ class Settings:
     serializer: str = "json"
     # XGBoost's interface: sklearn (as published) or inplace; for bench/systems/asgi, the library.
     predictor: str = "sklearn"
-    # XGBoost: installed (in this Python's environment) or pinned (see releases.py).
-    xgboost: str = "installed"
     # The library for requests and answers: json (Flask's) or orjson.
     http_json: str = "json"
     # A worker's connections to Redis: shared (one pool, as published) or own (one per thread).

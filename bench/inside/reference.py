@@ -28,7 +28,7 @@ def beside(rows: int, files: Mapping[str, Path]) -> ProcessPoolExecutor:
 
 
 def _hold(rows: int, files: Mapping[str, Path]) -> None:
-    xgboost = load("pinned")
+    xgboost = load()
     flights = np.concatenate([*blocks(Request(rows))])
     # The first column is the delay.
     _held["features"] = np.ascontiguousarray(flights[:, 1:], dtype=np.float32)

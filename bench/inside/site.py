@@ -70,7 +70,7 @@ class Site:
                 AND category !~ 'Connections|Locale|Reporting|Preset|File')
             ORDER BY name
         """
-        release = [sys.executable, "-m", "python_baseline.releases", "pinned"]
+        release = [sys.executable, "-m", "python_baseline.releases"]
         pinned = subprocess.run(release, capture_output=True, text=True, check=True).stdout.strip()
         with self.connect() as connection:
             extension = "SELECT extversion FROM pg_extension WHERE extname = 'pgboost'"

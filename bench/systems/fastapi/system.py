@@ -32,8 +32,7 @@ class Uvicorn(Http):
 
     def command(self, models: Sequence[PurePath], address: str) -> Started:
         server, options = self._site.server, self._options
-        # The pinned library is loaded, whatever is installed.
-        settings = self.settings(models, predictor=options.predictor, xgboost="pinned")
+        settings = self.settings(models, predictor=options.predictor)
         command = [
             server.python, "-m", "gunicorn", "--no-control-socket", f"--bind={address}", "--reuse-port",
             f"--workers={self.workers or options.per_core * server.cores}", "--keep-alive=75",

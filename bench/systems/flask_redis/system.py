@@ -17,11 +17,11 @@ class FlaskRedis(Http):
     def versions(self) -> dict[str, str]:
         server = self._site.server
         versions = server.call("bench.record:packages", names=PACKAGES)
-        release = server.run([server.python, "-m", "python_baseline.releases", "pinned"])
+        release = server.run([server.python, "-m", "python_baseline.releases"])
         return versions | {"xgboost of the service": release.strip()}
 
     def command(self, models: Sequence[PurePath], address: str) -> Started:
-        server, settings = self._site.server, self.settings(models, xgboost="pinned")
+        server, settings = self._site.server, self.settings(models)
         command, environment = modes.command(self._options.mode, address, settings)
         # The command names this machine's Python and repository; the host's replace them.
         return [server.python, *command[1:]], environment | {"PYTHONPATH": str(server.root)}

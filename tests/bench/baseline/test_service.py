@@ -1,43 +1,22 @@
-"""The microservice predicts as XGBoost does."""
+"""The microservice predicts as XGBoost does, by the pinned library, and refuses what it cannot answer."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import xgboost
 
+from bench import processes
 from data.columns import FEATURES
 from data.flights import Request, blocks
+from python_baseline import releases
 from python_baseline.keys import INDICES, NAMES
+from python_baseline.modes import ROOT
 from tests.bench.baseline.conftest import ROWS, Client
 
 HOT = [14869, 2019, 8, 31]
-
-
-def first_of_each_key(count: int) -> tuple[list[list[int]], np.ndarray]:
-    """Keys and, for each, the features of the first flight that has it."""
-    found: dict[tuple[int, ...], np.ndarray] = {}
-    for block in blocks(Request(ROWS)):
-        for row in block:
-            found.setdefault(tuple(row[[*INDICES]].tolist()), row[1:])
-    keys = [*found][:count]
-    return [[*key] for key in keys], np.array([found[key] for key in keys], dtype=np.float32)
-
-
-@pytest.fixture
-def expected(model: Path) -> tuple[list[list[int]], list[float]]:
-    keys, rows = first_of_each_key(200)
-    booster = xgboost.Booster(model_file=model)
-    return keys, booster.predict(xgboost.DMatrix(rows, feature_names=FEATURES)).tolist()
-
-
-def test_each_prediction_equals_xgboosts(
-    client: Client, expected: tuple[list[list[int]], list[float]]
-) -> None:
-    keys, values = expected
-    assert len(set(values)) > 50
-    assert [client.ask("/", key).json for key in keys[:50]] == values[:50]
-    assert client.ask("/batch", keys).json == values
 
 
 def test_the_first_of_several_flights_is_predicted_for(client: Client, model: Path) -> None:
@@ -60,7 +39,6 @@ def test_the_first_of_several_flights_is_predicted_for(client: Client, model: Pa
         ("/", b"[" + b"1," * (1 << 20) + b"1]", "POST", 413),
         ("/predict", HOT, "POST", 404),
         ("/", None, "GET", 405),
-        ("/features", [1, 2019, 8, 31], "POST", 404),
     ],
 )
 def test_an_invalid_request_is_refused(
@@ -76,3 +54,20 @@ def test_features_and_ping_are_answered_without_a_prediction(client: Client) -> 
     assert client.ask("/features", HOT).json == HOT[NAMES.index("year")]
     answer = client.ask("/ping", None, "GET")
     assert (answer.status, answer.json) == (200, "pong")
+
+
+def test_the_library_is_the_pinned_one_which_is_newer(client: Client) -> None:
+    assert client.ask("/", HOT).status == 200
+    tree = processes.tree([client.service.pid])
+    maps = [Path("/proc", str(pid), "maps").read_text() for pid in tree]
+    libraries = [text for text in maps if "libxgboost" in text]
+    assert libraries and all(str(releases.UNPACKED / "xgboost") in text for text in libraries)
+    code = "from python_baseline import releases; print(releases.load().__version__)"
+    # A process has one XGBoost.
+    alone, second = (
+        subprocess.run([sys.executable, "-c", one], cwd=ROOT, capture_output=True, text=True, check=False)
+        for one in (code, f"import xgboost; {code}")
+    )  # fmt: skip
+    newer, older = (tuple(map(int, one.split("."))) for one in (alone.stdout, xgboost.__version__))
+    assert newer >= (3, 4) > older
+    assert "has been imported before" in second.stderr

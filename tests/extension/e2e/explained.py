@@ -33,7 +33,7 @@ def explained(cases: list[tuple[bytes, np.ndarray]]) -> list[dict[str, np.ndarra
 
 def main() -> None:
     """Writes the explanations of each model."""
-    xgboost = load("pinned")
+    xgboost = load()
     for model in Path(sys.argv[1]).glob("*.ubj"):
         booster = xgboost.Booster({"nthread": 1}, model_file=model)
         booster.feature_names = None
