@@ -4,8 +4,8 @@
 
 The hosts and whatever carries their packets share the machine's files, cores and memory; nothing is pinned to
 a core, for either side of the comparison. split.sh creates the namespaces. Packets take one of two routes:
-`eth0`, the bridge without delay, or `wire`, where the kernel's netem, or the delay line on kernels without
-it, holds each for the set time. A run holds a lock, and first removes the remains of a killed run.
+`eth0`, the bridge without delay, or `wire`, where the delay line (bench/delay_line) holds each for the set
+time. A run holds a lock, and first removes the remains of a killed run.
 
 `opened` opens any topology, by its name or its file.
 """
@@ -29,6 +29,7 @@ NAMESPACES, PREFIX = Path("/run/netns"), "pgboost-bench-"
 LOCK = Path("/run/lock/pgboost-bench-split")
 BUILD, PROGRAM = ROOT / "bench" / "delay_line" / "build.sh", ROOT / ".build" / "delay_line"
 WIRE, UNDELAYED = "wire", "eth0"
+MEANS = "a delay line in user space (bench/delay_line), at real-time priority"
 SHARED = "all hosts and what carries their packets share all cores; nothing is pinned"
 
 
@@ -46,40 +47,10 @@ def hosts(verb: str, *words: str) -> str:
     return _said(ROOT / "bench" / "split.sh", verb, *words)
 
 
-class Netem(Links):
-    """A second bridge, at whose devices the kernel delays each packet."""
-
-    means = "tc netem at each host's device, outgoing"
-    _device = UNDELAYED
-
-    def __init__(self) -> None:
-        hosts("connect", "wires", WIRE)
-
-    def set_delay(self, milliseconds: float | None) -> None:
-        """Sets the one-way delay between any two hosts; None routes packets over the plain bridge."""
-        if milliseconds is not None:
-            self._delay(milliseconds)
-        device = UNDELAYED if milliseconds is None else WIRE
-        # Open connections survive a change of the route.
-        if device != self._device:
-            hosts("route", device)
-            self._device = device
-
-    def _delay(self, milliseconds: float) -> None:
-        hosts("delay", WIRE, f"{milliseconds * 1e3:.0f}us")
-
-    def settings(self) -> dict[str, Any]:
-        """Returns the means of the delay, for the record."""
-        return {"delay": self.means, "processors": SHARED}
-
-    def close(self) -> None:
-        """Does nothing: devices are removed with their namespaces."""
-
-
-class DelayLine(Netem):
+class DelayLine(Links):
     """A process that carries the packets of all hosts; see bench/delay_line."""
 
-    means = "a delay line in user space (bench/delay_line), at real-time priority"
+    _device = UNDELAYED
 
     def __init__(self) -> None:
         """Starts the process, which ends with its input and so at the latest with this one."""
@@ -95,25 +66,30 @@ class DelayLine(Netem):
             self.close()
             raise
 
+    def set_delay(self, milliseconds: float | None) -> None:
+        """Sets the one-way delay between any two hosts; None routes packets over the plain bridge."""
+        if milliseconds is not None:
+            self._told(f"delay {milliseconds * 1e6:.0f}")
+        device = UNDELAYED if milliseconds is None else WIRE
+        # Open connections survive a change of the route.
+        if device != self._device:
+            hosts("route", device)
+            self._device = device
+
     def close(self) -> None:
-        """Ends it."""
         with suppress(BrokenPipeError):
             self._line.stdin.close()
         self._line.wait()
 
     def _answer(self) -> str:
-        answer = self._line.stdout.readline()
-        if not answer:
-            raise CommandFailed(f"the delay line has ended: {self._line.stderr.read().strip()}")
-        return answer
+        if answer := self._line.stdout.readline():
+            return answer
+        raise CommandFailed(f"the delay line has ended: {self._line.stderr.read().strip()}")
 
     def _told(self, words: str) -> str:
         with suppress(BrokenPipeError):
             print(words, file=self._line.stdin, flush=True)
         return self._answer()
-
-    def _delay(self, milliseconds: float) -> None:
-        self._told(f"delay {milliseconds * 1e6:.0f}")
 
     def processes(self) -> Sequence[Process]:
         """Returns the delay line, whose CPU time includes the receiving kernel's work on a packet."""
@@ -124,8 +100,8 @@ class DelayLine(Netem):
         return json.loads(self._told("report"))
 
     def settings(self) -> dict[str, Any]:
-        """Adds the accuracy of the delays so far."""
-        return super().settings() | {"carried": self.report()}
+        """Returns the means of the delay, and its accuracy so far."""
+        return {"delay": MEANS, "processors": SHARED, "carried": self.report()}
 
 
 @contextmanager
@@ -142,7 +118,7 @@ def split(directory: Path = STATE) -> Iterator[Topology]:
         hosts("clear")
         stack.callback(hosts, "clear")
         hosts("make", *(f"{host}={address}" for host, address in ADDRESSES.items()))
-        links = Netem() if hosts("has-netem").strip() == "yes" else DelayLine()
+        links = DelayLine()
         stack.callback(links.close)
         made = {}
         for role, address in ADDRESSES.items():

@@ -6,8 +6,6 @@
 #     connect BRIDGE DEVICE     a device for each host, at a new bridge that joins them
 #     up DEVICE                 makes a device of every host ready that somebody else has made
 #     route DEVICE              has all packets between the hosts take the way of that device
-#     delay DEVICE TIME         has the kernel hold each outgoing packet for so long
-#     has-netem                 "yes" where the kernel can do that
 #     clear                     ends what runs in them, and deletes them with every link
 #
 # Each host's address is on its loopback device, and a route to each other host says which way packets take.
@@ -60,19 +58,6 @@ route() {
     done
 }
 
-delay() {
-    for name in $(hosts); do
-        tc -n "$name" qdisc replace dev "$1" root netem delay "$2" limit 10000
-    done
-}
-
-# By trying, on a device that carries nothing.
-has_netem() {
-    tc -n "$switch" qdisc add dev lo root netem delay 1us 2>/dev/null || return 0
-    tc -n "$switch" qdisc delete dev lo root
-    echo yes
-}
-
 clear() {
     for signal in TERM KILL; do
         processes | xargs --no-run-if-empty kill "-$signal" 2>/dev/null || true
@@ -84,4 +69,4 @@ clear() {
     for name in $(existing); do ip netns delete "$name"; done
 }
 
-"${1//-/_}" "${@:2}"
+"$@"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the delay line of `bench/run --topology split`, where the kernel has no netem, into .build/.
+# Builds the delay line of `bench/run --topology split` into .build/.
 set -euo pipefail
 . "$(dirname "$0")/../../tools/toolchain/env.sh"
 

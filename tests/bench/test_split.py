@@ -6,7 +6,6 @@ Nothing here says how fast anything is: what is waited for is the delay that was
 import hashlib
 import os
 import random
-import shutil
 import subprocess
 import sys
 import time
@@ -18,22 +17,15 @@ import pytest
 
 from bench import processes
 from bench.hosts import Host, Service
-from bench.split import PREFIX, PROGRAM, DelayLine, split
+from bench.split import PREFIX, PROGRAM, split
 from bench.topology import ROLES, BadTopology, Topology
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def _lacking() -> str | None:
-    if os.geteuid() != 0:
-        return "network namespaces need root"
-    if not shutil.which("ip"):
-        return "there is no ip (iproute2)"
-    made = subprocess.run(["unshare", "--net", "true"], capture_output=True, check=False)
-    return "no network namespace can be made here" if made.returncode else None
-
-
-pytestmark = pytest.mark.skipif(bool(_lacking()), reason=str(_lacking()))
+TRY = ["sh", "-c", "unshare --net true && ip netns list"]
+LACKING = os.geteuid() != 0 or subprocess.run(TRY, capture_output=True, check=False).returncode
+pytestmark = pytest.mark.skipif(bool(LACKING), reason="needs root, ip and network namespaces")
 
 
 def said(*words: str) -> str:
@@ -73,14 +65,19 @@ def _listening(host: Host, program: str) -> tuple[Service, int]:
     return service, port
 
 
-def _ask(host: Host, other: Host, port: int, program: str) -> str:
-    """Runs a program with a connection `c`, made in `took` seconds, and returns its output."""
+def _connected(other: Host, port: int, program: str) -> list[str]:
+    """Returns the arguments of Python for a program with a connection `c`, made in `took` seconds."""
     connect = (
-        "import hashlib, socket, time; began = time.perf_counter();"
+        "import hashlib, socket, sys, time; began = time.perf_counter();"
         f" c = socket.create_connection(({other.address!r}, {port}), 20);"
         " took = time.perf_counter() - began"
     )
-    return host.run([host.python, "-c", f"{connect}\n{program}"]).strip()
+    return ["-c", f"{connect}\n{program}"]
+
+
+def _ask(host: Host, other: Host, port: int, program: str) -> str:
+    """Runs such a program and returns its output."""
+    return host.run([host.python, *_connected(other, port, program)]).strip()
 
 
 def test_every_host_reaches_every_other_by_its_address(topology: Topology) -> None:
@@ -127,10 +124,9 @@ def test_bytes_arrive_whole_and_in_order(topology: Topology, milliseconds: float
 def test_the_way_can_change_under_an_open_connection(topology: Topology) -> None:
     topology.links.set_delay(None)
     service, port = _listening(topology.server, "while d := c.recv(1): c.send(d)")
-    say = "import sys\nfor line in sys.stdin: c.send(b'x'); print(c.recv(1).decode(), flush=True)"
-    client = topology.client
-    connect = f"import socket; c = socket.create_connection(({topology.server.address!r}, {port}))"
-    command = ["ip", "netns", "exec", PREFIX + "client", client.python, "-c", f"{connect}\n{say}"]
+    say = "for line in sys.stdin: c.send(b'x'); print(c.recv(1).decode(), flush=True)"
+    program = [topology.client.python, *_connected(topology.server, port, say)]
+    command = ["ip", "netns", "exec", PREFIX + "client", *program]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -149,22 +145,15 @@ def test_the_means_of_the_delay_is_in_the_result(
     monkeypatch.setattr("bench.topology.SAMPLES", 500)
     topology.round_trips([0.1])
     settings = topology.facts([]).settings
-    assert {"delay", "processors"} <= settings.keys()
-    if isinstance(topology.links, DelayLine):
-        carried = settings["carried"]
-        assert carried["packets"] >= 3 * 2 * 500
-        assert sum(carried["late_by_less_than_us"].values()) == carried["packets"]
-        (process,) = topology.links.processes()
-        assert processes.tree([process.pid])
-
-
-def require_delay_line(topology: Topology) -> None:
-    if not isinstance(topology.links, DelayLine):
-        pytest.skip("this kernel delays by netem")
+    assert {"delay", "processors", "carried"} == settings.keys()
+    carried = settings["carried"]
+    assert carried["packets"] >= 3 * 2 * 500
+    assert sum(carried["late_by_less_than_us"].values()) == carried["packets"]
+    (process,) = topology.links.processes()
+    assert processes.tree([process.pid])
 
 
 def test_a_packet_to_nobody_is_dropped(topology: Topology) -> None:
-    require_delay_line(topology)
     topology.links.set_delay(0.0)
     topology.links.report()
     client = PREFIX + "client"
@@ -192,31 +181,21 @@ def test_another_run_is_refused_meanwhile(topology: Topology, tmp_path: Path) ->
 def test_the_delay_line_reports_errors(
     topology: Topology, arguments: tuple[str, ...], message: str
 ) -> None:
-    require_delay_line(topology)
     done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith(f"delay_line: {message}")
 
 
-def provision(role: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs a script of bench/provision in a namespace, from which no package registry can be reached."""
-    command = ["unshare", "--net", str(ROOT / "bench" / "provision" / f"{role}.sh")]
-    return subprocess.run(
-        command, env=os.environ | environment, capture_output=True, text=True, check=False
-    )
-
-
-@pytest.mark.parametrize("role", ROLES)
-def test_each_host_is_made_ready_by_the_script_of_its_role(role: str) -> None:
-    done = provision(role)
-    assert done.returncode == 0, done.stderr
-    assert f"==> this host is ready to be the {role}" in done.stdout.splitlines()
-
-
-def test_missing_requirements_are_reported(tmp_path: Path) -> None:
-    done = provision("server", PG_CONFIG=str(tmp_path / "pg_config"))
-    assert done.returncode != 0
-    output = done.stdout + done.stderr
-    assert [
-        word for word in ("missing", "postgresql-15", str(tmp_path)) if word not in output
-    ] == []
+@pytest.mark.parametrize("role", [*ROLES, "nowhere"])
+def test_each_host_is_made_ready_by_the_script_of_its_role(role: str, tmp_path: Path) -> None:
+    """In a namespace, from which no package registry can be reached."""
+    script = str(ROOT / "bench" / "provision" / f"{role.replace('nowhere', 'server')}.sh")
+    lacking = {"PG_CONFIG": str(tmp_path / "pg_config")} if role == "nowhere" else {}
+    command, environment = ["unshare", "--net", script], os.environ | lacking
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    said = done.stdout + done.stderr
+    if not lacking:
+        assert f"==> this host is ready to be the {role}" in said.splitlines()
+    assert bool(done.returncode) == bool(lacking), said
+    missing = ("missing", "postgresql-15", str(tmp_path)) if lacking else ()
+    assert [word for word in missing if word not in said] == []

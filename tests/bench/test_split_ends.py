@@ -15,6 +15,7 @@ import pytest
 
 from bench import processes
 from bench.split import split
+from bench.topology import BadTopology
 from tests.bench.test_split import ROOT, existing, said, until
 from tests.bench.test_split import pytestmark as needs_namespaces
 
@@ -118,17 +119,7 @@ def test_a_run_that_is_ended_takes_everything_along(
     assert [*tmp_path.rglob("results.json")] == []
 
 
-def test_without_root_it_is_refused(tmp_path: Path) -> None:
-    program = (
-        "import os, sys; os.setuid(65534)\n"
-        "from pathlib import Path; from bench.split import opened; from bench.topology import BadTopology\n"
-        "try:\n    opened('split', Path(sys.argv[1])).__enter__()\n"
-        "except BadTopology as error:\n    print(error)"
-    )
-    # Modules are imported as root, who can enter the repository.
-    first = "import bench.split\n"
-    done = subprocess.run(
-        [sys.executable, "-c", first + program, str(tmp_path)], cwd=ROOT, capture_output=True,
-        text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    assert "needs root" in done.stdout
+def test_without_root_it_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 65534)
+    with pytest.raises(BadTopology, match="needs root"), split(tmp_path):
+        pytest.fail("it was opened")
