@@ -66,7 +66,10 @@ test-with-server:
 test-without-server:
 	@MAKEFLAGS= $(MAKE) --no-print-directory lint test-engine test-errors
 
-test-bench: setup install venv bench-packages ## run the tests of the comparison, the demo and the report
+test-bench: bench-install ## run the tests of the comparison, the demo and the report
+	@tools/toolchain/packages.sh test-bench
+	@tools/toolchain/vegeta.sh
+	@bench/systems/asgi/build.sh
 	@echo "==> tests of the comparison"
 	@$(VENV)/pytest -n 3 $(BY_FILE) tests/bench
 
@@ -221,9 +224,21 @@ compare-formats: setup install venv ## compare predictions with each library's, 
 speed: setup install venv ## measure what predict adds in the database, and record it: a quarter of an hour
 	@$(VENV)/python -m bench.inside
 
-bench-install: setup install venv bench-packages
+# All at the same time, since the end of a build keeps one core busy. The harness itself builds what it needs besides:
+# vegeta for fixed rates, and the wheel.
+bench-install: bench-packages
+	@$(MAKE) -j3 install venv bench-axum
 
-bench-quick: bench-install ## start here: compare with services, 25 trees, one repetition, under 6 minutes
+bench-axum:
+	@bench/systems/axum/build.sh
+
+# The library that services predict with, which comes with pgboost_train.
+bench-xgboost:
+	@tools/toolchain/libxgboost.sh
+
+# Nothing is trained in PostgreSQL, so pgboost_train is not built.
+bench-quick: bench-packages ## start here: compare with services, 25 trees, one repetition, under 6 minutes
+	@PGBOOST_TRAIN=no $(MAKE) -j4 install venv bench-axum bench-xgboost
 	@bench/run --workload quick
 
 bench: bench-install ## the same with all cells, half an hour; its results make the pages
@@ -247,8 +262,6 @@ test-aws: venv ## make and delete the hosts of bench/aws on a simulation of AWS;
 
 bench-packages:
 	@tools/toolchain/packages.sh bench
-	@tools/toolchain/vegeta.sh
-	@for build in bench/systems/*/build.sh; do "$$build"; done
 
 venv: .venv/.complete
 

@@ -113,12 +113,11 @@ class Harness:
         rounds, found = workload.training_rounds, []
         if rounds:
             database.execute("CREATE EXTENSION IF NOT EXISTS pgboost_train")
-        for _ in range(workload.trainings if rounds else 0):
-            for what in training.ways(workload.rows):
-                say(f"{what}: {rounds} rounds")
-                asked = {"conninfo": database.socket(), "rounds": rounds, "threads": host.cores}
-                answer = host.call("bench.training:train", apart=True, what=what, **asked)
-                found.append(results.Training(**answer))
+        for what in training.ways(workload.rows) if rounds else ():
+            say(f"{what}: {rounds} rounds")
+            asked = {"conninfo": database.socket(), "rounds": rounds, "threads": host.cores}
+            answer = host.call("bench.training:train", apart=True, what=what, **asked)
+            found.append(results.Training(**answer))
         return found
 
     def _check(self, systems: Mapping[str, System], trees: int) -> None:
@@ -127,10 +126,9 @@ class Harness:
         right = answers.Reference(site.models(trees), site.inputs(trees), site.features, alone)
         for name, system in systems.items():
             say(f"{name}: compare its answers to {len(site.keys):,} keys")
-            asked = {
-                cell.request for cell in self._cells if (cell.system, cell.trees) == (name, trees)
-            }
-            for request in ("random", "batch", *sorted(asked & FURTHER)):
+            own = (cell for cell in self._cells if (cell.system, cell.trees) == (name, trees))
+            asked = {cell.request for cell in own} & FURTHER
+            for request in ("random", "batch", *sorted(asked)):
                 bodies = right.bodies(request)
                 wanted = right.answers(request, bodies)
                 for way, given in system.answers(request, bodies).items():

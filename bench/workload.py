@@ -59,7 +59,6 @@ class Cell:
 
     @property
     def predictions(self) -> int:
-        """The number of predictions per request."""
         return REQUESTS[self.request].predictions
 
     @property
@@ -85,12 +84,9 @@ class Set:
 
     def _variants(self, name: str, system: Description) -> list[str]:
         """Selects the plain variant, or all; a variant that names its sets takes part in those only."""
-        own = [one for one, variant in system.variants.items() if name in variant.takes]
-        rest = [
-            one
-            for one, variant in system.variants.items()
-            if not variant.takes and one in (self.variants or (one,))
-        ]
+        takes = {one: variant.takes for one, variant in system.variants.items()}
+        own = [one for one in takes if name in takes[one]]
+        rest = [one for one in takes if not takes[one] and one in (self.variants or takes)]
         return own or rest[: 1 if self.plain else None]
 
     def cells(self, name: str, systems: Mapping[str, Description]) -> list[Cell]:
@@ -120,12 +116,15 @@ class Workload:
     keys: int
     keys_one_at_a_time: int
     training_rounds: int
-    trainings: int
     preparation_seconds: int
     delays_ms: tuple[float | None, ...] = (None,)
     topology: str = "local"
     rows: int = 1_000_000
     seed: int = DEFAULT_SEED
+
+    @property
+    def has_rates(self) -> bool:
+        return any(rate for one in self.cells.values() for rate in one.rates)
 
     def cells_of(self, systems: Mapping[str, Description]) -> list[Cell]:
         """Returns all distinct cells, ordered by model."""

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from bench.generators import InvalidRun, Load
 from bench.generators.pgbench import CONNECTING_SECONDS
 
-# The output of tools/toolchain/vegeta.sh, relative to the repository.
-PROGRAM = PurePath(".build/vegeta")
+# Relative to the repository.
+BUILD, PROGRAM = PurePath("tools/toolchain/vegeta.sh"), PurePath(".build/vegeta")
 PATIENCE_SECONDS = 60
 # Columns of `vegeta encode --to csv`.
 SENT_NS, STATUS, TAKEN_NS, ERROR, NUMBER = 0, 1, 2, 5, 8

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes this host the client: pgbench, wrk, the open-loop client for HTTP, and Python for the loaders.
+# Makes this host the client: pgbench, wrk, vegeta, and Python for the loaders.
 set -euo pipefail
 # shellcheck source=role.sh
 . "$(dirname "$0")/role.sh"
@@ -7,4 +7,5 @@ set -euo pipefail
 begin client "$@"
 install_toolchains
 make --silent -C "$root" bench-packages venv
+"$root/tools/toolchain/vegeta.sh"
 end

@@ -9,4 +9,5 @@ set -euo pipefail
 begin server "$@"
 install_toolchains
 make --silent -C "$root" bench-install
+"$root/bench/systems/asgi/build.sh"
 end

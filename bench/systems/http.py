@@ -57,7 +57,6 @@ class Http(System):
 
     @property
     def redis_url(self) -> str:
-        """The URL of the features in Redis."""
         return self._site.feature_cache.url(self._serializer)
 
     def settings(self, models: Sequence[PurePath], **more: Any) -> Settings:
@@ -72,8 +71,10 @@ class Http(System):
         # It prints its usage and exits with status 1.
         report = host.run(["sh", "-c", "wrk --version; [ $? = 1 ]"])
         versions = self.versions() | {"wrk": re.search(r"^wrk (\S+)", report, re.MULTILINE)[1]}
-        report = host.run([host.root / vegeta.PROGRAM, "--version"])
-        versions["vegeta"] = re.search(r"^Version: (\S+)", report, re.MULTILINE)[1]
+        if self._site.workload.has_rates:
+            host.run([host.root / vegeta.BUILD])
+            report = host.run([host.root / vegeta.PROGRAM, "--version"])
+            versions["vegeta"] = re.search(r"^Version: (\S+)", report, re.MULTILINE)[1]
         if self._in_redis:
             versions["redis-server"] = self._site.feature_cache.version()
         return versions
@@ -113,7 +114,6 @@ class Http(System):
         return parts
 
     def asking(self, cell: Cell, load: Load, log: PurePath) -> Asking:
-        """Runs vegeta at a rate, else wrk."""
         host, path = self._site.client, REQUESTS[cell.request].path
         body, url = self._bodies.get(cell.request), self.where + ("/" if "{" in path else path)
         if load.rate:
@@ -149,12 +149,10 @@ def write_bodies(directory: Path, asked: RequestInputs) -> dict[str, Path]:
     for name, request in REQUESTS.items():
         if request.bodies:
             calls = [request.call(body) for body in request.bodies(asked)]
-            drawn = "{" in request.path
-            lines = [
-                f"{path} {json.dumps(body)}" if drawn else json.dumps(body) for path, body in calls
-            ]
+            bodies = [json.dumps(body) for _, body in calls]
+            before = [f"{path} " if "{" in request.path else "" for path, _ in calls]
             files[name] = directory / f"{name}.json"
-            files[name].write_text("\n".join(lines))
-            bodies = [base64.b64encode(json.dumps(body).encode()).decode() for _, body in calls]
-            files[name].with_suffix(".targets").write_text("".join(f"{body}\n" for body in bodies))
+            files[name].write_text("\n".join(map("".join, zip(before, bodies, strict=True))))
+            packed = (base64.b64encode(body.encode()).decode() for body in bodies)
+            files[name].with_suffix(".targets").write_text("".join(f"{one}\n" for one in packed))
     return files

@@ -2,10 +2,9 @@
 # Installs the Debian packages that the build misses, and the Rust of rust-toolchain.toml; does nothing when
 # none is missing.
 #
-# With the word "bench" also what the comparison with the microservice and its tests run: Redis,
-# PgBouncer, wrk and Chromium, and with "long" what the long tests run: PgBouncer,
-# SQLsmith, libfaketime, Valgrind and QEMU. The services that
-# come with them are never started.
+# With the word "bench" also what the comparison with services runs: Redis, PgBouncer and wrk; with "test-bench"
+# what its tests run, which is Chromium besides; and with "long" what the long tests run: PgBouncer, SQLsmith,
+# libfaketime, Valgrind and QEMU. The services that come with them are never started.
 #
 # Each is looked for by what it brings, not by its name, so that a system which has
 # the thing by other means is left alone. Only Debian 12's packages are installed; on another
@@ -33,6 +32,10 @@ lacking_for_bench() {
     command -v redis-server >/dev/null || echo redis-server
     command -v pgbouncer >/dev/null || echo pgbouncer
     command -v wrk >/dev/null || echo wrk
+}
+
+lacking_for_test_bench() {
+    lacking_for_bench
     # The test of docs/benchmarks/index.html reads the page in it.
     command -v chromium >/dev/null || echo chromium
 }
@@ -95,6 +98,7 @@ mapfile -t packages < <(
     lacking
     case "${1:-}" in
     bench) lacking_for_bench ;;
+    test-bench) lacking_for_test_bench ;;
     long) lacking_for_long ;;
     esac
 )

@@ -27,4 +27,9 @@ stats_users = flights
 log_connections = 0
 log_disconnections = 0
 SETTINGS
+# As in the comparison: from 1.21 on it can pass prepared statements.
+version=$(pgbouncer --version | sed -n 's/^PgBouncer //p')
+if [ "$(printf '%s\n' 1.21 "$version" | sort -V | head -n 1)" = 1.21 ]; then
+    echo 'max_prepared_statements = 200' >>"$place/pgbouncer.ini"
+fi
 exec pgbouncer "$place/pgbouncer.ini"
