@@ -218,18 +218,12 @@ def measure(state: Path, seconds: float, count: int = ROWS) -> dict[str, Any]:
         site.stop()
         topology.close()
         (state / "redis/float32/dump.rdb").unlink(missing_ok=True)
-    return {
-        "rate": RATE,
-        "connections": CONNECTIONS,
-        "seconds": seconds,
-        "rows": count,
-        "sides": sides,
-    }
+    load = {"rate": RATE, "connections": CONNECTIONS, "seconds": seconds, "rows": count}
+    return load | {"sides": sides}
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=10, help="of both sides; default: 10")
-    parser.add_argument("--output", type=Path, default=RESULTS, help="default: bench/results")
-    given = parser.parse_args()
-    keep(given.output, "disturbed", lambda: measure(STATE, 30 * given.minutes))
+    minutes = parser.parse_args().minutes
+    keep(RESULTS, "disturbed", lambda: measure(STATE, 30 * minutes))

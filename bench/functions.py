@@ -81,7 +81,6 @@ def _check(connection: psycopg.Connection, function: str) -> None:
 def _subject(
     cluster: Cluster, connection: psycopg.Connection, function: str, file: bytes
 ) -> dict[str, Any]:
-    """Measures one model."""
     connection.execute("SELECT load_model(%s, %s)", (function, file))
     ((script,),) = connection.execute("SELECT export_model_sql(%s)", (function,)).fetchall()
     connection.execute(script)
@@ -100,9 +99,8 @@ def _subject(
         statements["explain"] = f"SELECT {function}_explain({ARGUMENTS}) FROM samples WHERE id = 1"
     single = {"churn": f"{function}({ARGUMENTS})", "predict": prediction, "control": CONTROL}
     measures = {name: partial(seconds, connection, text) for name, text in statements.items()}
-    measures |= {
-        f"one/{name}": partial(_one_row, connection, text) for name, text in single.items()
-    }
+    for name, text in single.items():
+        measures[f"one/{name}"] = partial(_one_row, connection, text)
     series = interleaved(measures, REPETITIONS, warm_ups=1)
     return {"script": len(script), "series": series | _fresh(cluster, function)}
 
@@ -129,9 +127,8 @@ def measure() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measures, records, and prints the table."""
     path = keep(RESULTS, "functions", measure)
-    print("\n" + page("functions", path.parent))
+    print("\n" + page("part-of-managed.md", path.parent))
 
 
 if __name__ == "__main__":

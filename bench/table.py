@@ -1,9 +1,9 @@
 """Prints a result as tables, one for each kind of request, without empty columns."""
 
 from bench.report.figures import ranged
-from bench.report.measured import values
+from bench.report.measured import spread
 from bench.requests import REQUESTS
-from bench.results import CellResult, Result, Spread
+from bench.results import CellResult, Result
 from tools.workbench.console import say, table
 
 # A column's title, the figure's name in bench/report/measured.py, and its format.
@@ -16,10 +16,8 @@ FIGURES = (
 
 
 def _figure(cell: CellResult, figure: str, way: str) -> str | None:
-    try:
-        return ranged(Spread.of(values(cell, figure)), way) if cell.runs else None
-    except KeyError:
-        return None
+    known = spread(cell, figure)
+    return known and ranged(known, way)
 
 
 def _line(cell: CellResult) -> dict[str, object]:

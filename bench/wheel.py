@@ -8,7 +8,7 @@ programs take none of it but caches. A run writes wheel.json to a new directory 
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -42,23 +42,20 @@ Fitted = tuple[Any, Calls, Calls]
 
 def _xgboost(X: np.ndarray, y: np.ndarray, params: dict[str, Any], rounds: int) -> Fitted:
     params = {"nthread": 1, "objective": "binary:logistic", **params}
-    booster = xgboost.train(params, xgboost.DMatrix(X, y, nthread=1), rounds)
+    matrix = partial(xgboost.DMatrix, nthread=1)
+    booster = xgboost.train(params, matrix(X, y), rounds)
 
     def margins(rows: np.ndarray) -> dict[str, Call]:
         # Of a matrix that it has predicted, XGBoost returns what it found before.
         return {
-            "predict of a new DMatrix": lambda: booster.predict(
-                xgboost.DMatrix(rows, nthread=1), output_margin=True
-            ),
-            "inplace_predict": lambda: booster.inplace_predict(rows, predict_type="margin"),
+            "predict of a new DMatrix": lambda: booster.predict(matrix(rows), output_margin=True),
+            "inplace_predict": partial(booster.inplace_predict, rows, predict_type="margin"),
         }
 
     def contributions(rows: np.ndarray) -> dict[str, Call]:
-        matrix, explainer = xgboost.DMatrix(rows, nthread=1), shap.TreeExplainer(booster)
-        return {
-            "pred_contribs": lambda: booster.predict(matrix, pred_contribs=True),
-            "shap": lambda: explainer.shap_values(rows),
-        }
+        explained = partial(shap.TreeExplainer(booster).shap_values, rows)
+        own = partial(booster.predict, matrix(rows), pred_contribs=True)
+        return {"pred_contribs": own, "shap": explained}
 
     return booster, margins, contributions
 
@@ -69,14 +66,15 @@ def _lightgbm(X: np.ndarray, y: np.ndarray, params: dict[str, Any], rounds: int)
 
     # Doubles, which it reads faster.
     def margins(rows: np.ndarray) -> dict[str, Call]:
-        doubles, options = rows.astype(np.float64), {"raw_score": True, "num_threads": 1}
-        return {"predict": lambda: booster.predict(doubles, **options)}
+        doubles = rows.astype(np.float64)
+        return {"predict": partial(booster.predict, doubles, raw_score=True, num_threads=1)}
 
     def contributions(rows: np.ndarray) -> dict[str, Call]:
-        doubles, explainer = rows.astype(np.float64), shap.TreeExplainer(booster)
+        doubles = rows.astype(np.float64)
+        own = partial(booster.predict, doubles, pred_contrib=True, num_threads=1)
         return {
-            "pred_contrib": lambda: booster.predict(doubles, pred_contrib=True, num_threads=1),
-            "shap": lambda: explainer.shap_values(doubles),
+            "pred_contrib": own,
+            "shap": partial(shap.TreeExplainer(booster).shap_values, doubles),
         }
 
     return booster, margins, contributions
@@ -128,38 +126,34 @@ def seconds(call: Call, times: int) -> float:
     return (time.thread_time() - start) / times
 
 
-def in_turns(calls: dict[str, Call], repetitions: int = REPETITIONS) -> dict[str, list[float]]:
+def in_turns(calls: dict[str, Call]) -> dict[str, list[float]]:
     """Returns the time of each call by repetition."""
     measures = {}
     for name, call in calls.items():
         call()
         times = max(1, int(BLOCK / max(seconds(call, 3), 1e-7)))
         measures[name] = partial(seconds, call, times)
-    return interleaved(measures, repetitions)
+    return interleaved(measures, REPETITIONS)
 
 
-def subjects() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields what is measured of each model."""
-    X, y = data()
-    for name, (fit, params, rounds) in MODELS.items():
-        fitted, margins, contributions = fit(X, y, params, rounds)
-        engine, rows = gbtrees.Model(fitted), X[:ROWS]
-        found = engine.margins(rows)
-        for call in margins(rows).values():
-            if not np.array_equal(np.asarray(call(), found.dtype).ravel(), found):
-                raise SystemExit(f"error: the margins of {name} differ from the library's")
-        kinds = {
-            "margins": (rows, engine.margins, margins),
-            "one row": (X[:1], engine.margins, margins),
-            "contributions": (X[:EXPLAINED], engine.contributions, contributions),
-        }
-        yield (
-            name,
-            {
-                what: in_turns({"gbtrees": partial(ours, some), **theirs(some)})
-                for what, (some, ours, theirs) in kinds.items()
-            },
-        )
+def subject(name: str) -> dict[str, Any]:
+    """Returns the times of a model's calls."""
+    (X, y), (fit, params, rounds) = data(), MODELS[name]
+    fitted, margins, contributions = fit(X, y, params, rounds)
+    engine, rows = gbtrees.Model(fitted), X[:ROWS]
+    found = engine.margins(rows)
+    for call in margins(rows).values():
+        if not np.array_equal(np.asarray(call(), found.dtype).ravel(), found):
+            raise SystemExit(f"error: the margins of {name} differ from the library's")
+    kinds = {
+        "margins": (rows, engine.margins, margins),
+        "one row": (X[:1], engine.margins, margins),
+        "contributions": (X[:EXPLAINED], engine.contributions, contributions),
+    }
+    return {
+        what: in_turns({"gbtrees": partial(ours, some), **theirs(some)})
+        for what, (some, ours, theirs) in kinds.items()
+    }
 
 
 def overhead() -> list[float]:
@@ -171,11 +165,10 @@ def overhead() -> list[float]:
 
 
 def measure() -> dict[str, Any]:
-    """Measures everything."""
     load = os.getloadavg()[0]
     found = {
         "overhead": overhead(),
-        "subjects": dict(subjects()),
+        "subjects": {name: subject(name) for name in MODELS},
         "rows": {"margins": ROWS, "one row": 1, "contributions": EXPLAINED},
         "versions": packages(["catboost", "lightgbm", "shap", "xgboost-cpu"])
         | {"gbtrees": gbtrees.__version__},
@@ -184,9 +177,8 @@ def measure() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measures, records, and prints the page."""
     path = keep(RESULTS, "wheel", measure)
-    print("\n" + page("wheel", path.parent))
+    print("\n" + page("anywhere.md", path.parent))
 
 
 if __name__ == "__main__":

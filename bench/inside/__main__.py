@@ -7,7 +7,7 @@ inside.json to a new directory of bench/results, from which `make report` genera
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +17,15 @@ from bench.inside.connections import copies, first, preloaded
 from bench.inside.deploys import deploys
 from bench.inside.few_rows import few_rows, one_row
 from bench.inside.scans import scans, statements, workers
-from bench.inside.series import Load, Subjects
+from bench.inside.series import LOAD, Subjects
 from bench.inside.site import PREPARATION, ROWS, Site, prepared, running
 from bench.record import RESULTS, keep
 from bench.report.pages import page
 from tools.cluster import ClusterError
 from tools.workbench.console import Teller
 
-OPTIONS = {
-    "repetitions": (5, "of everything"),
-    "fresh": (200, "connections of each kind, and parallel queries"),
-    "together": (40, "connections that hold a model together"),
-    "asking": (4, "connections that predict during deploys"),
-    "rounds": (9, "of pgbench with each query"),
-    "seconds": (2, "of a pgbench run, and of a span of deploys"),
-}
 # Each step's title and function. The last one restarts the server.
-STEPS: dict[str, tuple[str, Callable[[Site, Load], Subjects]]] = {
+STEPS: dict[str, tuple[str, Callable[[Site], Subjects]]] = {
     "few-rows": ("pgbench, prepared statements of one to a thousand rows", few_rows),
     "scan": (f"full scans of {ROWS:,} rows, in one process", scans),
     "workers": ("full scans by one and by two parallel workers, and by two connections", workers),
@@ -46,33 +38,27 @@ STEPS: dict[str, tuple[str, Callable[[Site, Load], Subjects]]] = {
 }
 
 
-def measure(given: Load) -> dict[str, Any]:
-    """Runs all steps, or those of --only."""
-    names = given.only or [*STEPS]
+def measure(names: Collection[str]) -> dict[str, Any]:
+    """Runs the steps of these names."""
     teller = Teller(PREPARATION + len(names))
     with running() as cluster:
         site = prepared(cluster, teller)
-        workload = {name: getattr(given, name) for name in OPTIONS} | {"rows": ROWS}
-        found, subjects = site.facts() | {"workload": workload}, {}
+        found, subjects = site.facts() | {"workload": vars(LOAD) | {"rows": ROWS}}, {}
         for name, (title, step) in STEPS.items():
             if name in names:
                 with teller.step(title):
-                    subjects |= step(site, given)
+                    subjects |= step(site)
         return found | {"subjects": subjects}
 
 
 def main() -> None:
-    """Measures, records, and prints the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for option, (default, what) in OPTIONS.items():
-        said = f"{what}; %(default)s"
-        parser.add_argument(f"--{option}", type=type(default), default=default, help=said)
     parser.add_argument("--only", nargs="+", choices=STEPS, help="measure these, record nothing")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as nowhere:
         parent = Path(nowhere) if given.only else RESULTS
-        path = keep(parent, "inside", lambda: measure(given))
-        print("\n" + page("inside", path.parent))
+        path = keep(parent, "inside", lambda: measure(given.only or STEPS))
+        print("\n" + page("inside.md", path.parent))
 
 
 if __name__ == "__main__":

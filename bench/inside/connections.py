@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from functools import partial
 
 from bench.inside.scans import forced, require_workers
-from bench.inside.series import Load, Subject, Subjects, subject
+from bench.inside.series import LOAD, Subject, Subjects, subject
 from bench.inside.site import (
     COLUMNS,
     EXPRESSIONS,
@@ -38,7 +38,7 @@ FEW_ROWS = 8
 SETTLED = "SELECT pg_sleep(2.5)"
 
 
-def first(site: Site, load: Load, name: str = "fresh") -> Subjects:
+def first(site: Site, name: str = "fresh") -> Subjects:
     """Measures the seconds of the first statement, and private bytes after it, by the names in FIRST."""
     own: dict[str, list[float]] = {name: [] for name in FIRST}
 
@@ -57,8 +57,8 @@ def first(site: Site, load: Load, name: str = "fresh") -> Subjects:
         other.execute(SETTLED)
         for statement in FIRST.values():
             other.execute(statement)
-        found = subject("s", interleaved(measures, load.fresh))
-    workers = first_in_workers(site, load.fresh)
+        found = subject("s", interleaved(measures, LOAD.fresh))
+    workers = first_in_workers(site, LOAD.fresh)
     return {name: found, f"{name} memory": subject("bytes", own), f"{name} workers": workers}
 
 
@@ -71,10 +71,8 @@ def first_in_workers(site: Site, runs: int) -> Subject:
         maker.execute(f"ANALYZE {FEW}")
         measures = {}
         for name, expression in EXPRESSIONS.items():
-            connection, query = (
-                stack.enter_context(site.connect()),
-                f"SELECT sum({expression}) FROM {FEW} f",
-            )
+            connection = stack.enter_context(site.connect())
+            query = f"SELECT sum({expression}) FROM {FEW} f"
             set_(connection, {forced(connection): "on"})
             require_workers(connection, query, 1)
             measures[name] = partial(seconds, connection, query)
@@ -83,14 +81,14 @@ def first_in_workers(site: Site, runs: int) -> Subject:
         return subject("s", found)
 
 
-def copies(site: Site, load: Load, name: str = "copies") -> Subjects:
+def copies(site: Site, name: str = "copies") -> Subjects:
     """Measures bytes: `sum/control`, `sum/MODEL`, and the mean private memory, `private/...`."""
     private: dict[str, list[float]] = {f"private/{name}": [] for name in EXPRESSIONS}
 
     def held(name: str, expression: str) -> Measure:
         def measure() -> float:
             with ExitStack() as stack:
-                made = [stack.enter_context(site.connect()) for _ in range(load.together)]
+                made = [stack.enter_context(site.connect()) for _ in range(LOAD.together)]
                 for connection in made:
                     connection.execute(f"SELECT {expression} {ONE}").fetchall()
                 pids = [connection.info.backend_pid for connection in made]
@@ -100,11 +98,11 @@ def copies(site: Site, load: Load, name: str = "copies") -> Subjects:
         return measure
 
     measures = {f"sum/{kind}": held(kind, one) for kind, one in EXPRESSIONS.items()}
-    return {name: subject("bytes", interleaved(measures, load.repetitions) | private)}
+    return {name: subject("bytes", interleaved(measures, LOAD.repetitions) | private)}
 
 
-def preloaded(site: Site, load: Load) -> Subjects:
+def preloaded(site: Site) -> Subjects:
     """Measures first statements and copies with the library preloaded; restarts the server."""
     with running({"shared_preload_libraries": "pgboost"}) as cluster:
         again = Site(cluster, site.files)
-        return copies(again, load, "preloaded copies") | first(again, load, "preloaded")
+        return copies(again, "preloaded copies") | first(again, "preloaded")

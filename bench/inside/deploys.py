@@ -19,7 +19,8 @@ import numpy as np
 import psycopg
 from numpy.typing import NDArray
 
-from bench.inside.series import LARGE, SMALL, Load, Subjects, subject
+from bench.inside import series
+from bench.inside.series import LARGE, SMALL, Subjects, subject
 from bench.inside.site import CONSTANTS, Site
 from tools.cluster import ClusterError
 from tools.workbench.preparation import DATABASE
@@ -122,7 +123,7 @@ def _spans(deployer: _Deployer, site: Site, duration: float, repetitions: int) -
         deployer.span("load_model", 0, lambda: deployer.change(LOAD, next(others)))
 
 
-def deploys(site: Site, load: Load) -> Subjects:
+def deploys(site: Site) -> Subjects:
     """Measures the seconds of the longest statement by span, and stale answers."""
     asking = (site.cluster.conninfo(DATABASE), f"SELECT predict('{MODEL}', {CONSTANTS})")
     # Spawned, so that no child has the parent's connections.
@@ -130,18 +131,18 @@ def deploys(site: Site, load: Load) -> Subjects:
     signals = (context.Semaphore(0), context.Event())
     with (
         site.connect() as connection,
-        ProcessPoolExecutor(load.asking, context, _begin, signals) as pool,
+        ProcessPoolExecutor(series.LOAD.asking, context, _begin, signals) as pool,
     ):
         connection.execute(DROP, (MODEL,))
         deployer = _Deployer(connection)
         deployer.change(LOAD, site.files[SMALL].read_bytes())
-        asked = [pool.submit(_ask, *asking) for _ in range(load.asking)]
+        asked = [pool.submit(_ask, *asking) for _ in range(series.LOAD.asking)]
         try:
             # Statements before the first span warm the processes up.
             for _ in asked:
                 signals[0].acquire(timeout=60)
-            time.sleep(load.seconds)
-            _spans(deployer, site, load.seconds, load.repetitions)
+            time.sleep(series.LOAD.seconds)
+            _spans(deployer, site, series.LOAD.seconds, series.LOAD.repetitions)
         finally:
             signals[1].set()
         answers = np.concatenate([one.result() for one in asked])

@@ -10,6 +10,7 @@ import itertools
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,22 +18,7 @@ import psycopg
 
 from bench import generators
 from bench.generators import pgbench
-from bench.inside.series import (
-    BATCHES,
-    CLIENTS,
-    FEW,
-    LEAFWISE,
-    OBLIVIOUS,
-    OTHER_CLIENTS,
-    OTHER_FORMS,
-    PROTOCOLS,
-    SHAPE_ROWS,
-    SMALL,
-    WIDER,
-    Load,
-    Subjects,
-    subject,
-)
+from bench.inside import series
 from bench.inside.shapes import of_catboost, of_lightgbm, of_xgboost
 from bench.inside.site import COLUMNS, NAMES, ONE, Measure, Site, set_
 from bench.interleaving import interleaved
@@ -42,9 +28,9 @@ from tools.workbench.queries import CONTROL, FORMS, JSONB_CONTROL, ROW_CONTROL, 
 
 # The further models: two have their library's default size.
 FURTHER: dict[str, Callable[[np.ndarray], bytes]] = {
-    WIDER: lambda X: of_xgboost(X, FEATURES, 200, 8),
-    LEAFWISE: lambda X: of_lightgbm(X, FEATURES, 100, 31),
-    OBLIVIOUS: lambda X: of_catboost(X, FEATURES, 1_000, 6),
+    series.WIDER: lambda X: of_xgboost(X, FEATURES, 200, 8),
+    series.LEAFWISE: lambda X: of_lightgbm(X, FEATURES, 100, 31),
+    series.OBLIVIOUS: lambda X: of_catboost(X, FEATURES, 1_000, 6),
 }
 KEYS = 200_000
 TRAINED = 20_000
@@ -88,28 +74,26 @@ def scripted(
     def make(name: str, text: str) -> Measure:
         script = Path(folder, f"{name.replace('/', '-').replace(' ', '-')}.sql")
         script.write_text(f"{text};\n")
-        return lambda: (
-            pgbench.run(site.cluster, DATABASE, script, protocol, load).requests_per_second
-        )
+        run = partial(pgbench.run, site.cluster, DATABASE, script, protocol, load)
+        return lambda: run().requests_per_second
 
     return make
 
 
-def few_rows(site: Site, load: Load) -> Subjects:
+def few_rows(site: Site) -> series.Subjects:
     """Measures microseconds of a statement: `ROWS/control`, `ROWS/MODEL/on`, `ROWS/MODEL/off`."""
     columns, measures = FORMS["columns"], {}
     further = {label: f"predict('few_{label}', {columns})" for label in FURTHER}
-    further[f"contribs {LEAFWISE}"] = f"predict_contribs('few_{LEAFWISE}', {columns})"
-    asked = generators.Load(1, load.seconds, seed=0, warm_up=1)
+    further[f"contribs {series.LEAFWISE}"] = f"predict_contribs('few_{series.LEAFWISE}', {columns})"
+    asked = generators.Load(1, series.LOAD.seconds, seed=0, warm_up=1)
     with tempfile.TemporaryDirectory() as folder, site.connect() as connection, made(connection):
         make = scripted(site, folder, "prepared", asked)
 
         def add(name: str, expression: str, rows: int, batch: str = "on") -> None:
             where = f"id BETWEEN :id AND :id + {rows - 1}"
             draw = f"\\set id random(1, {KEYS - rows})"
-            measure = make(
-                name, f"{draw}\nSELECT id, {expression} FROM few_flights f WHERE {where}"
-            )
+            query = f"SELECT id, {expression} FROM few_flights f WHERE {where}"
+            measure = make(name, f"{draw}\n{query}")
 
             def microseconds() -> float:
                 connection.execute(f"ALTER DATABASE {DATABASE} SET pgboost.enable_batch = {batch}")
@@ -117,29 +101,34 @@ def few_rows(site: Site, load: Load) -> Subjects:
 
             measures[name] = microseconds
 
-        for rows in FEW:
+        for rows in series.FEW:
             add(f"{rows}/control", CONTROL, rows)
-            shown = {SMALL: COLUMNS[SMALL]} | (further if rows == SHAPE_ROWS else {})
-            for (label, expression), batch in itertools.product(shown.items(), BATCHES):
+            shown = {series.SMALL: COLUMNS[series.SMALL]} | (
+                further if rows == series.SHAPE_ROWS else {}
+            )
+            for (label, expression), batch in itertools.product(shown.items(), series.BATCHES):
                 add(f"{rows}/{label}/{batch}", expression, rows, batch)
-        return {"few rows": subject("us", interleaved(measures, load.repetitions))}
+        return {"few rows": series.subject("us", interleaved(measures, series.LOAD.repetitions))}
 
 
-SCRIPTS = {"predict": COLUMNS[SMALL], "control": CONTROL}
-OTHER_SCRIPTS = {form: predict(form, NAMES[SMALL]) for form in OTHER_FORMS} | {
-    "row control": ROW_CONTROL,
-    "jsonb control": JSONB_CONTROL,
-}
+SCRIPTS = {"predict": COLUMNS[series.SMALL], "control": CONTROL}
+OTHER_SCRIPTS = {form: predict(form, NAMES[series.SMALL]) for form in series.OTHER_FORMS}
+OTHER_SCRIPTS |= {"row control": ROW_CONTROL, "jsonb control": JSONB_CONTROL}
 
 
-def one_row(site: Site, load: Load) -> Subjects:
+def one_row(site: Site) -> series.Subjects:
     """Measures transactions/s: `PROTOCOL/CLIENTS/predict`, `.../control`, `.../row`, `.../row control`."""
-    wanted = [*((clients, SCRIPTS) for clients in CLIENTS), (OTHER_CLIENTS, OTHER_SCRIPTS)]
+    wanted = [
+        *((clients, SCRIPTS) for clients in series.CLIENTS),
+        (series.OTHER_CLIENTS, OTHER_SCRIPTS),
+    ]
     with tempfile.TemporaryDirectory() as folder:
         measures = {}
-        for protocol, (clients, scripts) in itertools.product(PROTOCOLS, wanted):
-            asked = generators.Load(clients, load.seconds, seed=0, warm_up=1)
+        for protocol, (clients, scripts) in itertools.product(series.PROTOCOLS, wanted):
+            asked = generators.Load(clients, series.LOAD.seconds, seed=0, warm_up=1)
             make = scripted(site, folder, protocol, asked)
             for name, expression in scripts.items():
                 measures[f"{protocol}/{clients}/{name}"] = make(name, f"SELECT {expression} {ONE}")
-        return {"one row": subject("transactions/s", interleaved(measures, load.rounds))}
+        return {
+            "one row": series.subject("transactions/s", interleaved(measures, series.LOAD.rounds))
+        }

@@ -7,14 +7,16 @@ both must first give the same bits. `workers` compares one parallel worker with 
 whole statements for many rows, two of which write predictions to a table that is prepared before.
 """
 
+from collections.abc import Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
+from itertools import product
 
 import psycopg
 
 from bench.inside.reference import beside, predict_all
-from bench.inside.series import BATCHES, Load, Subjects, subject
+from bench.inside.series import BATCHES, LOAD, Subjects, subject
 from bench.inside.site import COLUMNS, EXPRESSIONS, NAMES, ROWS, Measure, Site, seconds, set_
 from bench.interleaving import interleaved
 from data.columns import FEATURES
@@ -45,7 +47,7 @@ STATEMENTS = {
 
 
 def measured(
-    connection: psycopg.Connection, statement: str, batch: str = "on", before: tuple[str, ...] = ()
+    connection: psycopg.Connection, statement: str, batch: str = "on", before: Sequence[str] = ()
 ) -> Measure:
     """Returns the measure of a statement's seconds, with batches or without."""
 
@@ -73,44 +75,35 @@ def _in_python(xgboost: Executor, label: str) -> float:
     return xgboost.submit(predict_all, label).result()[0]
 
 
-def scans(site: Site, load: Load) -> Subjects:
+def scans(site: Site) -> Subjects:
     """Measures seconds: `plain`, `control`, `jsonb control`, `MODEL/FORM/on`, `xgboost/MODEL`."""
     with beside(ROWS, site.files) as xgboost, site.connect() as connection:
         check(connection, xgboost)
         set_(connection, ONE_PROCESS)
-        sums = {
-            "plain": f"count({FEATURES[-1]})",
-            "control": f"sum({CONTROL})",
-            "jsonb control": f"sum({JSONB_CONTROL})",
-        }
+        sums = {"plain": f"count({FEATURES[-1]})", "control": f"sum({CONTROL})"}
+        sums["jsonb control"] = f"sum({JSONB_CONTROL})"
         measures: dict[str, Measure] = {
             name: measured(connection, f"SELECT {one} FROM flights f") for name, one in sums.items()
         }
         for label, name in NAMES.items():
             measures[f"xgboost/{label}"] = partial(_in_python, xgboost, label)
-            for form in FORMS:
+            for form, batch in product(FORMS, BATCHES):
                 query = f"SELECT sum({predict(form, name)}) FROM flights f"
-                for batch in BATCHES:
-                    measures[f"{label}/{form}/{batch}"] = measured(connection, query, batch)
-        return {"scan": subject("s", interleaved(measures, load.repetitions))}
+                measures[f"{label}/{form}/{batch}"] = measured(connection, query, batch)
+        return {"scan": subject("s", interleaved(measures, LOAD.repetitions))}
 
 
-def statements(site: Site, load: Load) -> Subjects:
+def statements(site: Site) -> Subjects:
     """Measures seconds: `STATEMENT/control`, `STATEMENT/MODEL/on`."""
     with site.connect() as connection:
         set_(connection, ONE_PROCESS | {"client_min_messages": "warning"})
         measures: dict[str, Measure] = {}
         for name, (before, statement) in STATEMENTS.items():
-            known = (*before,)
-            measures[f"{name}/control"] = measured(
-                connection, statement.format(CONTROL), before=known
-            )
-            for label, columns in COLUMNS.items():
-                for batch in BATCHES:
-                    measures[f"{name}/{label}/{batch}"] = measured(
-                        connection, statement.format(columns), batch, known
-                    )
-        found = interleaved(measures, load.repetitions)
+            of = partial(measured, connection, before=before)
+            measures[f"{name}/control"] = of(statement.format(CONTROL))
+            for (label, columns), batch in product(COLUMNS.items(), BATCHES):
+                measures[f"{name}/{label}/{batch}"] = of(statement.format(columns), batch)
+        found = interleaved(measures, LOAD.repetitions)
         connection.execute(DROP)
         return {"statements": subject("s", found)}
 
@@ -129,7 +122,7 @@ def require_workers(connection: psycopg.Connection, query: str, count: int) -> N
         raise SystemExit(f"{count} workers were wanted: {query}")
 
 
-def workers(site: Site, load: Load) -> Subjects:
+def workers(site: Site) -> Subjects:
     """Measures seconds of the whole scan: `EXPRESSION/COUNT` workers, `.../alone` and `.../together`.
 
     A plan with one worker never wins by its cost, so it is forced. The control shows how much of two cores
@@ -158,4 +151,4 @@ def workers(site: Site, load: Load) -> Subjects:
             for count, text in ((1, "alone"), (2, "together")):
                 measures[f"{name}/{count}"] = parallel(query, count)
                 measures[f"{name}/{text}"] = at_once(query, count)
-        return {"workers": subject("s", interleaved(measures, load.repetitions))}
+        return {"workers": subject("s", interleaved(measures, LOAD.repetitions))}

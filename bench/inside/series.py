@@ -3,8 +3,8 @@
 Values at the same index are of the same repetition, so that ratios are taken within repetitions.
 """
 
-from argparse import Namespace
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 FILE = "inside.json"
@@ -21,8 +21,10 @@ WIDER, LEAFWISE, OBLIVIOUS = "200x8", "lightgbm", "catboost"
 
 Subject = dict[str, Any]
 Subjects = dict[str, Subject]
-# The options of a run, by which every step is measured.
-Load = Namespace
+# Repetitions of everything; fresh connections of each kind, and parallel queries; connections that hold a
+# model together; those that predict during deploys; rounds of pgbench with each query; seconds of a pgbench
+# run, and of a span of deploys.
+LOAD = SimpleNamespace(repetitions=5, fresh=200, together=40, asking=4, rounds=9, seconds=2)
 
 
 def subject(unit: str, series: Mapping[str, list[float]]) -> Subject:

@@ -50,7 +50,6 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        """The verdict of a claim."""
         if few := self.few:
             return few
         sign = 1 if self.most is None else -1
@@ -110,16 +109,11 @@ def table(documents: Sequence[dict[str, Any]]) -> str:
         "document", "claim", "figure", "at_least", "at_most", "compared_with", "ours", "smallest", "largest",
         "measurements", "verdict", "runs",
     ])  # fmt: skip
-    for document in documents:
-        for one in document["claims"]:
-            known = one.ours
-            ours = (
-                [f"{value:.6g}" for value in (known.median, known.smallest, known.largest)]
-                if known
-                else [""] * 3
-            )
-            lines.writerow([
-                document["title"], one.says, one.figure, one.least, one.most, one.against, *ours,
-                known.count if known else 0, one.verdict, " ".join(one.runs),
-            ])  # fmt: skip
+    for title, one in ((of["title"], one) for of in documents for one in of["claims"]):
+        ours: list[Any] = ["", "", "", 0]
+        if known := one.ours:
+            ours = [f"{value:.6g}" for value in (known.median, known.smallest, known.largest)]
+            ours.append(known.count)
+        said = [title, one.says, one.figure, one.least, one.most, one.against]
+        lines.writerow([*said, *ours, one.verdict, " ".join(one.runs)])
     return text.getvalue()

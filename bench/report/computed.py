@@ -14,14 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bench.report.measured import (
-    TREES,
-    Entry,
-    Measured,
-    RequestSpec,
-    by_repetition,
-    held,
-)
+from bench.report.measured import TREES, Entry, Measured, RequestSpec, by_repetition, held
 from bench.results import Spread
 
 STEPS = ("ping", "fetch", "columns", "hot")

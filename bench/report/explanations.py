@@ -61,20 +61,9 @@ def given(run: Path) -> dict[str, Any]:
 
 def _columns(found: grid.Ratios, shap: grid.Ratios, kernels: list[str]) -> list[Column]:
     """Returns the table's columns: of the first kernel unless the title names one."""
-    batch, first, us = (found, CONTRIBUTIONS, BATCH), kernels[0], 1e3
-    few = [
-        column
-        for title, rows in (("16 rows", 16), ("one row", 1))
-        for column in (
-            Column(f"{title}, us", found, CONTRIBUTIONS, rows, first, "ours", us),
-            Column("times", found, CONTRIBUTIONS, rows, first),
-        )
-    ]
-    return [
-        *(Column(f"{short(kernel)}, us", *batch, kernel, "ours", us) for kernel in kernels),
-        Column("library, us", *batch, first, "theirs", us),
-        *(Column(f"{short(kernel)}, times", *batch, kernel) for kernel in kernels),
-        Column(f"{short(first)}, times shap", shap, CONTRIBUTIONS, BATCH, first),
-        *few,
-        Column("interactions, times", found, INTERACTIONS, 256, first),
-    ]
+    first, columns = kernels[0], grid.batch_columns(found, CONTRIBUTIONS, kernels, "us")
+    columns.append(Column(f"{short(first)}, times shap", shap, CONTRIBUTIONS, BATCH, first))
+    for title, rows in (("16 rows", 16), ("one row", 1)):
+        of = found, CONTRIBUTIONS, rows, first
+        columns += [Column(f"{title}, us", *of, "ours", 1e3), Column("times", *of)]
+    return [*columns, Column("interactions, times", found, INTERACTIONS, 256, first)]

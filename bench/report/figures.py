@@ -1,10 +1,11 @@
 """Formats figures, with as many digits as a repetition would confirm.
 
-Each format is a template filter of that name. A spread is written as its median, and by `ranged` with the
+Each of `WAYS` is a template filter of that name. A spread is written as its median, and by `ranged` with the
 smallest and the largest in brackets; a missing figure is a dash.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from bench.results import Spread
@@ -24,21 +25,13 @@ def three_digits(value: float) -> str:
     return f"{value:.{1 if abs(value) >= 10 else 2 if abs(value) >= 1 else 3}f}"
 
 
-def tenths(value: float) -> str:
-    """Formats microseconds of CPU time; the clock's ticks and the runs' spread allow no more digits."""
-    return whole(value) if abs(value) >= 100 else f"{value:.1f}"
-
-
-def times(value: float) -> str:
-    """Formats a ratio: 16.9, 5.31 or 0.97."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
-
-
 WAYS: dict[str, Callable[[float], str]] = {
     "whole": whole,
     "three": three_digits,
-    "tenths": tenths,
-    "times": times,
+    # Of processor time the clock's ticks and the runs' spread allow no more digits.
+    "tenths": lambda value: whole(value) if abs(value) >= 100 else f"{value:.1f}",
+    # A ratio: 16.9, 5.31 or 0.97.
+    "times": lambda value: f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2}f}",
     "hundredths": "{:.2f}".format,
     "percent": lambda value: f"{100 * value:.0f} %",
     "seconds": lambda value: f"{value:,.0f} s",
@@ -47,34 +40,22 @@ WAYS: dict[str, Callable[[float], str]] = {
 }
 
 
-def ranged(spread: Spread | dict[str, float] | None, way: str) -> str:
+def ranged(spread: Spread | None, way: str) -> str:
     """Formats the median, with the smallest and the largest in brackets if they differ."""
     if spread is None:
         return NOTHING
-    if isinstance(spread, dict):
-        spread = Spread(**spread)
     middle, low, high = map(WAYS[way], (spread.median, spread.smallest, spread.largest))
     return middle if low == high else f"{middle} ({low} to {high})"
 
 
-def readable(fact: str) -> str:
-    """Formats a fact of a machine; memory in GiB."""
-    if fact.endswith(" kB"):
-        return f"{int(fact.removesuffix(' kB')) / 1024**2:.1f} GiB"
-    return fact
-
-
-def _filter(write: Callable[[float], str]) -> Callable[[Any], str]:
-    def written(value: Any) -> str:
-        if value is None:
-            return NOTHING
-        return write(value.median if isinstance(value, Spread) else value)
-
-    return written
+def _filter(write: Callable[[float], str], value: Any) -> str:
+    if value is None:
+        return NOTHING
+    return write(value.median if isinstance(value, Spread) else value)
 
 
 FILTERS: dict[str, Callable[..., Any]] = {
-    **{name: _filter(write) for name, write in WAYS.items()},
+    **{name: partial(_filter, write) for name, write in WAYS.items()},
     "ranged": ranged,
     "bound": lambda value, way: f"{value:g}" if way in ("times", "whole") else WAYS[way](value),
 }

@@ -11,20 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.report import measured
 from bench.report.computed import growth
-from bench.report.measured import (
-    PREPARED,
-    SIMPLE,
-    Measured,
-    MissingFigure,
-    RequestSpec,
-    entry,
-    pooled,
-)
-from bench.results import SCHEMA, BadResult, parse
+from bench.report.measured import Measured, MissingFigure, RequestSpec
+from bench.results import BadResult, parse
 
 # The entries whose main figure the pages' first sentences need.
-ESSENTIAL = (SIMPLE, PREPARED, entry("asgi", "http"))
+ESSENTIAL = (measured.SIMPLE, measured.PREPARED, measured.entry("asgi", "http"))
 # A full run has more systems than this.
 MIN_SYSTEMS = 4
 
@@ -47,13 +40,11 @@ class Sources:
         return [self.local, *self.earlier, *([self.split] if self.split else [])]
 
     def other(self, kind: str) -> Path | None:
-        """Returns the newest KIND.json of this machine and the topology `local`, or None."""
+        """Returns the newest KIND.json of this machine, or None."""
         machine = self.local.result.machine
         for path in sorted(self.directory.rglob(f"{kind}.json"), key=_dated, reverse=True):
-            value = json.loads(path.read_text())
-            known = value.get("machine", machine)
-            same = all(known.get(fact) == machine.get(fact) for fact in ("processor", "cores"))
-            if same and value.get("topology", "local") == "local":
+            known = json.loads(path.read_text())["machine"]
+            if all(known[fact] == machine[fact] for fact in ("processor", "cores")):
                 return path
         return None
 
@@ -69,13 +60,10 @@ def newest(directory: Path, file: str) -> Path | None:
     return found and found.parent
 
 
-def _read(path: Path, directory: Path) -> Measured | None:
-    """Reads a result; returns None for one of an older schema."""
-    text, name = path.read_text(), str(path.parent.relative_to(directory))
-    if json.loads(text).get("schema") != SCHEMA:
-        return None
+def _read(path: Path, directory: Path) -> Measured:
+    name = str(path.parent.relative_to(directory))
     try:
-        return Measured(parse(text), name)
+        return Measured(parse(path.read_text()), name)
     except BadResult as error:
         raise BadResult(f"{name}: {error}") from error
 
@@ -84,40 +72,30 @@ def _lacks(one: Measured) -> str:
     return "; ".join(entry.label for entry in ESSENTIAL if not one.cell(entry, RequestSpec()))
 
 
-def sources(directory: Path, local: str | None = None) -> Sources | None:
-    """Reads bench/results/; returns None without a full run. `local` names the run to use."""
-    read = filter(None, (_read(path, directory) for path in directory.rglob("results.json")))
+def sources(directory: Path) -> Sources:
+    """Reads bench/results/; raises without a complete full run."""
+    read = (_read(path, directory) for path in directory.rglob("results.json"))
     found = sorted(read, key=lambda one: (one.result.started, one.name), reverse=True)
-    full = [
-        one
-        for one in found
-        if one.result.topology.name == "local"
-        and (one.name == local if local else one.result.workload["name"] == "full")
-    ]
-    if not full:
-        if local:
-            raise MissingFigure(f"no result of schema {SCHEMA} is called {local}")
-        return None
+    kinds = {one.name: (one.result.topology.name, one.result.workload["name"]) for one in found}
+    full = [one for one in found if kinds[one.name] == ("local", "full")]
     whole = [one for one in full if not _lacks(one)]
     if not whole:
-        raise MissingFigure(f"{full[0].name} has no figures of {_lacks(full[0])}")
+        lacking = "; ".join(f"{one.name} has no figures of {_lacks(one)}" for one in full[:1])
+        raise MissingFigure(lacking or f"there is no full run in {directory}")
     first, *earlier = _pools(whole[0], full)
-    split = next(
-        (one for one in found if one.result.topology.name == "split" and growth(one)), None
-    )
-    return Sources(directory, first, split, earlier, all=found)
+    split = (one for one in found if kinds[one.name][0] == "split" and growth(one))
+    return Sources(directory, first, next(split, None), earlier, all=found)
 
 
 def _pools(newest: Measured, runs: list[Measured]) -> list[Measured]:
     """Pools the runs comparable with the newest complete one by commit, its own first."""
 
     def place(one: Measured) -> tuple[Any, ...]:
-        facts, result = one.facts, one.result
-        return facts["processor"], facts["cores"], result.topology.name, result.workload["rows"]
+        return one.facts["processor"], one.facts["cores"], one.result.workload["rows"]
 
     pools: dict[str, list[Measured]] = {newest.result.commit: []}
     for one in runs:
         systems = {cell.system for cell in one.result.cells if cell.runs}
         if place(one) == place(newest) and (one is newest or len(systems) >= MIN_SYSTEMS):
             pools.setdefault(one.result.commit, []).append(one)
-    return [pooled(several) for several in pools.values()]
+    return [measured.pooled(several) for several in pools.values()]

@@ -13,18 +13,9 @@ from typing import Any
 
 from bench.inside import series
 from bench.report import computed, inside
+from bench.report import measured as reader
 from bench.report.files import Sources
-from bench.report.measured import (
-    Entry,
-    Measured,
-    MissingFigure,
-    RequestSpec,
-    better,
-    entry,
-    quotient,
-    ratio,
-    values,
-)
+from bench.report.measured import Entry, Measured, MissingFigure, RequestSpec, entry, spread
 from bench.results import CellResult, Spread
 
 # Stands for the best Python service of the main request in a claim.
@@ -101,33 +92,30 @@ class Finding:
         """Returns how many times better the first cell is in a figure."""
         first, second = self._cells(above, below)
         self.rival = entry(second.system, second.variant).label
-        return better(first, second, figure)
+        return reader.better(first, second, figure)
 
-    def against_rival(self, above: str, figure: str = "rate", memory: bool = False) -> Spread:
+    def against_rival(self, above: str, figure: str = "rate") -> Spread:
         """Returns how many times better a cell is than its rival (measured.py).
 
         The best service of the main request must have this cell too: a weaker rival proves little.
         """
-        best = self._sources.local.rival(RequestSpec(), memory)
         missing = []
         for measured in self._sources.comparisons:
             try:
-                return self._against(measured, best, above, figure, memory)
+                return self._against(measured, above, figure)
             except MissingFigure as error:
                 missing.append(error)
         raise missing[0]
 
-    def _against(
-        self, measured: Measured, best: Entry | None, above: str, figure: str, memory: bool
-    ) -> Spread:
-        cell = measured.named(above)
-        asked = RequestSpec(cell.request, cell.clients, cell.trees, cell.rate, cell.delay_ms)
-        rival = measured.rival(asked, memory)
+    def _against(self, measured: Measured, above: str, figure: str) -> Spread:
+        cell, best = measured.named(above), self._sources.local.rival(RequestSpec())
+        asked = reader.asked_by(cell)
+        rival = measured.rival(asked)
         if rival is None or (best and not measured.cell(best, asked)):
             raise MissingFigure(f"the best service was not asked what {above} was")
         self.rival = rival.label
         self._used(*measured.names)
-        return better(cell, measured.cell(rival, asked), figure)
+        return reader.better(cell, measured.cell(rival, asked), figure)
 
     def waiting(self, name: str, delay_ms: float) -> Spread:
         """Returns the network's share of one client's latency with that delay."""
@@ -141,28 +129,27 @@ class Finding:
         shares = (away / one for one in (latency.median, latency.largest, latency.smallest))
         return Spread(*shares, latency.count)
 
-    def of_best(self, beginning: str, clients: int = 0, per_core: int = 0) -> Spread:
+    def of_best(self, beginning: str, per_core: int) -> Spread:
         """Returns the share of the best throughput that the number of clients nearest to that reaches."""
-        sources = self._sources
-        wanted = clients or per_core * int(sources.local.result.machine["cores"])
-        for measured in (sources.local, *sources.earlier):
+        wanted = per_core * int(self._sources.local.result.machine["cores"])
+        for measured in self._sources.comparisons:
             cells = [
                 cell
                 for cell in measured.result.cells
                 if cell.runs and cell.rate is None and cell.name.startswith(f"{beginning}/")
             ]
-            near = min(cells, key=lambda cell: abs(cell.clients - wanted), default=None)
-            if near and (not clients or near.clients == clients):
+            if cells:
                 self._used(*measured.names)
+                near = min(cells, key=lambda cell: abs(cell.clients - wanted))
                 best = max(cells, key=lambda cell: cell.requests_per_second.median)
-                return ratio(near, best, "rate")
+                return reader.ratio(near, best, "rate")
         raise MissingFigure(beginning)
 
     def step(self, name: str, request: str) -> Spread:
         """Returns a step's share of an entry's CPU time for a request."""
-        of = self._entry(name)
+        one = self._entry(name)
         for measured in self._sources.comparisons:
-            if steps := computed.steps(measured, of):
+            if steps := computed.steps(measured, one):
                 self._used(*measured.names)
                 taken = zip(steps[request], zip(*steps.values(), strict=True), strict=True)
                 return Spread.of([one / sum(together) for one, together in taken])
@@ -175,7 +162,7 @@ class Finding:
     def memory_of_part(self, part: str, request: str) -> Spread:
         """Returns the share of a part in the best Python service's memory."""
         cell = self._of_rival(request)
-        return quotient(Spread.of(values(cell, f"mb of {part}")), Spread.of(values(cell, "mb")))
+        return reader.quotient(spread(cell, f"mb of {part}"), spread(cell, "mb"))
 
     def serving_memory(self, request: str) -> Spread | None:
         """Returns the memory of the best Python service's workers relative to that of as many connections."""
@@ -183,7 +170,7 @@ class Finding:
         found = inside.Found(self._record("inside"))
         private = found.figure("copies", f"private/{series.LARGE}", scale=cell.clients / 1e6)
         (part,) = cell.runs[0].server_parts.keys() - {"redis"}
-        return private and quotient(Spread.of(values(cell, f"mb of {part}")), private)
+        return private and reader.quotient(spread(cell, f"mb of {part}"), private)
 
     def trained(self, above: str, below: str) -> Spread:
         """Returns the memory of one way to train relative to another's."""
@@ -192,7 +179,7 @@ class Finding:
             if {above, below} <= found.keys():
                 self._used(*measured.names)
                 self.rival = above
-                return quotient(found[above], found[below])
+                return reader.quotient(found[above], found[below])
         raise MissingFigure(f"no result has trainings of {above} and {below}")
 
     def loading_seconds(self, beginning: str, rows: int) -> Spread:
@@ -235,7 +222,7 @@ class Finding:
 
     def lead(self, kind: str, figure: str, more: Sequence[Steps], less: Sequence[Steps]) -> Spread:
         """Returns the ratio of two ratios of a separate record."""
-        return quotient(*(self.recorded(kind, figure, *pair) for pair in (more, less)))
+        return reader.quotient(*(self.recorded(kind, figure, *pair) for pair in (more, less)))
 
     def counted(self, kind: str, steps: Steps) -> Spread:
         """Returns an exact number of a separate record."""

@@ -8,6 +8,7 @@ that is faster.
 
 import json
 import statistics
+import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -19,6 +20,8 @@ ENGINE = "gbdt "
 KERNELS = tuple(ENGINE + kernel for kernel in ("avx512", "avx512bw", "avx2", "portable"))
 SCORES = "scores"
 BATCH = 2048
+# The rows of tables.
+ROWS = tomllib.loads(Path(__file__).with_name("engine.toml").read_text())
 
 
 class Call(NamedTuple):
@@ -66,7 +69,6 @@ def cells(found: Iterable[dict[str, Any]]) -> Cells:
 
 
 def machine(run: Path) -> dict[str, Any]:
-    """Returns the facts of the machine that a run measured."""
     return json.loads((run / "machine.json").read_text())
 
 
@@ -131,6 +133,16 @@ class Column(NamedTuple):
         if self.figure == "times":
             return summary(known, "times")
         return summary([value / self.unit for value in known], "three")
+
+
+def batch_columns(found: Ratios, what: str, kernels: Sequence[str], unit: str) -> list[Column]:
+    """Returns the columns of batches: times of each kernel and of the library, and each ratio."""
+    of, scale = (found, what, BATCH), {"ns": 1.0, "us": 1e3}[unit]
+    return [
+        *(Column(f"{short(kernel)}, {unit}", *of, kernel, "ours", scale) for kernel in kernels),
+        Column(f"library, {unit}", *of, kernels[0], "theirs", scale),
+        *(Column(f"{short(kernel)}, times", *of, kernel) for kernel in kernels),
+    ]
 
 
 def data(of: Cells, names: Callable[[Call], list[Any]], decimals: int) -> list[list[Any]]:

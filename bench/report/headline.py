@@ -7,24 +7,15 @@ ratio is printed with its range, and with few digits. A range that includes 1 is
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bench.report.measured import (
-    CLIENTS,
-    PREPARED,
-    SIMPLE,
-    TREES,
-    Entry,
-    Measured,
-    RequestSpec,
-    better,
-    entry,
-)
+from bench.report import measured as reader
+from bench.report.measured import CLIENTS, PREPARED, SIMPLE, TREES, Entry, Measured, RequestSpec
 from bench.results import Spread
 
 # The number of measurements that a verdict needs.
 ENOUGH = 4
 SLOWER, TIE, FASTER = "slower", "tie", "faster"
-EXTENDED = entry("postgres_direct", "extended")
-POOLED_PREPARED = entry("postgres_pgbouncer", "prepared")
+EXTENDED = reader.entry("postgres_direct", "extended")
+POOLED_PREPARED = reader.entry("postgres_pgbouncer", "prepared")
 DASH = "\N{EN DASH}"
 # The rivals of the sentence.
 SPOKEN = {
@@ -68,24 +59,23 @@ def rivals(measured: Measured, asked: RequestSpec) -> dict[str, Entry]:
     A Python service stands for the best only where the best one of the main request was measured, too.
     """
     found: dict[str, Entry | None] = {}
-    typical = (entry(name, "http") for name in ("fastapi_plain", "fastapi"))
+    typical = (reader.entry(name, "http") for name in ("fastapi_plain", "fastapi"))
     found["FastAPI"] = next((one for one in typical if measured.cell(one, asked)), None)
     for memory, where in ((False, "Redis"), (True, "memory")):
         best, here = measured.rival(RequestSpec(), memory), measured.rival(asked, memory)
         known = here if best is None or measured.cell(best, asked) else None
         found[f"best Python, {where}"] = known
-    found["Rust, Redis"] = entry("axum_redis", "http")
-    found["Rust, memory"] = entry("axum", "http")
+    found["Rust, Redis"] = reader.entry("axum_redis", "http")
+    found["Rust, memory"] = reader.entry("axum", "http")
     return {name: one for name, one in found.items() if one and measured.cell(one, asked)}
 
 
 def ratios(measured: Measured, own: Entry, asked: RequestSpec) -> dict[str, Spread]:
     """Returns how many times as many requests PostgreSQL answers as each rival."""
-    cell = measured.cell(own, asked)
-    if cell is None:
+    if (cell := measured.cell(own, asked)) is None:
         return {}
-    them = rivals(measured, asked)
-    return {name: better(cell, measured.cell(one, asked), "rate") for name, one in them.items()}
+    them = {name: measured.cell(one, asked) for name, one in rivals(measured, asked).items()}
+    return {name: reader.better(cell, theirs, "rate") for name, theirs in them.items()}
 
 
 def _listed(parts: list[str]) -> str:
@@ -151,12 +141,8 @@ def losses(measured: Measured) -> list[tuple[Case, str, Spread]]:
 
     Of the cases that differ by the number of clients alone, and of a case's rivals, it returns the worst.
     """
-    found = [
-        (case, name, spread)
-        for case in cases(measured)
-        for name, spread in case.ratios.items()
-        if verdict(spread) == SLOWER
-    ]
+    every = ((case, *known) for case in cases(measured) for known in case.ratios.items())
+    found = [one for one in every if verdict(one[2]) == SLOWER]
     worst: dict[str, tuple[Case, str, Spread]] = {}
     for one in sorted(found, key=lambda one: one[2].median):
         worst.setdefault(one[0].text, one)

@@ -1,9 +1,9 @@
 """Read access to one result, for the report: cells by entry and request, figures by name, ratios of cells.
 
-An entry is a variant of a system, labelled by its system.toml; one that no folder describes any more has the
-harness's name. A ratio of two cells is taken within each repetition, which measures both minutes apart, and
-summarized as median and range; it differs from the quotient of the medians if the cells have different
-repetitions. Two cells without a common repetition have that quotient, with the widest range.
+An entry is a variant of a system, labelled by its system.toml, or by retired.toml if no folder describes it.
+A ratio of two cells is taken within each repetition, which measures both minutes apart, and summarized as
+median and range; it differs from the quotient of the medians if the cells have different repetitions. Two
+cells without a common repetition have that quotient, with the widest range.
 
 The rival of a cell is the service without this project's engine that has the highest throughput for the same
 request, among those with features in a shared store, or among those with a copy of all features in memory.
@@ -62,18 +62,15 @@ _KNOWN = {
     for name, one in of.variants.items()
 }  # fmt: skip
 _RETIRED = tomllib.loads(Path(__file__).with_name("retired.toml").read_text())
-for _name, _one in _RETIRED.items():
-    _group = GROUPS[_one["side"]][_one.pop("group")]
-    _KNOWN[(*_name.split("/"),)] = Entry(*_name.split("/"), **_one, group=_group)
 ALL = (*_KNOWN.values(),)
 
 
 def entry(system: str, variant: str) -> Entry:
     """Returns the entry of a system and a variant."""
     side = POSTGRES if system.startswith(POSTGRES) else PYTHON
-    return _KNOWN.get(
-        (system, variant), Entry(system, variant, f"{system} ({variant})", side, GROUPS[side][1])
-    )
+    plain = {"label": f"{system} ({variant})", "side": side, "group": GROUPS[side][1]}
+    known = plain | _RETIRED.get(f"{system}/{variant}", {})
+    return _KNOWN.get((system, variant)) or Entry(system, variant, **known)
 
 
 SIMPLE, PREPARED = entry("postgres_direct", "simple"), entry("postgres_direct", "prepared")
@@ -91,13 +88,14 @@ class RequestSpec:
     delay_ms: float | None = None
 
 
+def asked_by(cell: CellResult) -> RequestSpec:
+    return RequestSpec(cell.request, cell.clients, cell.trees, cell.rate, cell.delay_ms)
+
+
 class Trained(NamedTuple):
     """One way to train, summarized over its measurements."""
 
     what: str
-    rows: int
-    rounds: int
-    threads: int
     seconds: Spread
     megabytes: Spread
 
@@ -123,11 +121,18 @@ def values(cell: CellResult, figure: str) -> list[float]:
     return [FIGURES[name](run) for run in runs]
 
 
+def spread(cell: CellResult | None, figure: str) -> Spread | None:
+    """Summarizes a figure over the runs of a cell; None without a run, or if one lacks the figure."""
+    try:
+        return Spread.of(values(cell, figure)) if cell and cell.runs else None
+    except KeyError:
+        return None
+
+
 def quotient(a: Spread, b: Spread) -> Spread:
     """Returns the quotient of unpaired figures, with the widest range."""
-    return Spread(
-        a.median / b.median, a.smallest / b.largest, a.largest / b.smallest, min(a.count, b.count)
-    )
+    low, high = a.smallest / b.largest, a.largest / b.smallest
+    return Spread(a.median / b.median, low, high, min(a.count, b.count))
 
 
 def by_repetition(cell: CellResult, figure: str) -> dict[str, float]:
@@ -188,14 +193,8 @@ class Measured:
 
     @cached_property
     def _cells(self) -> dict[tuple[Entry, RequestSpec], CellResult]:
-        return {
-            (
-                entry(cell.system, cell.variant),
-                RequestSpec(cell.request, cell.clients, cell.trees, cell.rate, cell.delay_ms),
-            ): cell
-            for cell in self.result.cells
-            if cell.runs
-        }
+        found = (cell for cell in self.result.cells if cell.runs)
+        return {(entry(cell.system, cell.variant), asked_by(cell)): cell for cell in found}
 
     @property
     def facts(self) -> dict[str, str]:
@@ -214,12 +213,8 @@ class Measured:
         raise MissingFigure(f"{self.name} has no figures of the cell {name}")
 
     def spread(self, of: Entry, asked: RequestSpec, figure: str) -> Spread | None:
-        """Summarizes a figure over the runs of a cell; None if the cell or the figure is missing."""
-        cell = self.cell(of, asked)
-        try:
-            return Spread.of(values(cell, figure)) if cell else None
-        except KeyError:
-            return None
+        """Summarizes a figure; None if the cell or the figure is missing."""
+        return spread(self.cell(of, asked), figure)
 
     def rival(self, asked: RequestSpec, memory: bool = False) -> Entry | None:
         """Returns the rival for a request, among services with a store or those with features in memory."""
@@ -249,11 +244,11 @@ class Measured:
 
     def trainings(self) -> list[Trained]:
         """Returns every way to train, summarized over its measurements."""
-        found: dict[tuple[str, int, int, int], list[tuple[float, float]]] = {}
+        found: dict[str, list[tuple[float, float]]] = {}
         for one in self.result.training:
             figures = (one.seconds, one.peak_bytes_above_idle / 1e6)
-            found.setdefault((one.what, one.rows, one.rounds, one.threads), []).append(figures)
+            found.setdefault(one.what, []).append(figures)
         return [
-            Trained(*way, *(Spread.of([*column]) for column in zip(*figures, strict=True)))
-            for way, figures in found.items()
+            Trained(what, *(Spread.of(column) for column in zip(*figures, strict=True)))
+            for what, figures in found.items()
         ]

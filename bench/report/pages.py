@@ -1,4 +1,4 @@
-"""Generates the report's files: pages, pictures, the data of index.html, and parts of other pages.
+"""Generates the report's files: pages, the picture, the data of index.html, and parts of other pages.
 
 A template in templates/ that PARTS names fills the marked part of a page that is otherwise written by hand;
 every other `NAME.md.j2` is the page docs/benchmarks/NAME.md. Text and tables are in the templates; figures.py
@@ -13,8 +13,8 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
-from bench.report import claims, engine, formats, functions, inside, queries, wheel
-from bench.report.context import of_comparison
+from bench.report import claims, formats, inside, programs, queries
+from bench.report.context import of_comparison, of_engine
 from bench.report.figures import FILTERS
 from bench.report.files import Sources, newest
 from bench.report.pictures import clients
@@ -36,20 +36,14 @@ PARTS = {
     "docs/benchmarks/formats.md": "part-of-formats.md",
     "docs/managed.md": "part-of-managed.md",
 }
-# Templates of a separate measurement: its kind, and the function that returns their variables.
+# Templates of a separate measurement: its kind or its file, and the function that returns their variables.
 APART: dict[str, tuple[str, Callable[[Path], dict[str, Any]]]] = {
-    "anywhere.md": ("wheel.json", wheel.given),
+    "anywhere.md": ("wheel", programs.wheel),
     "inside.md": ("inside", inside.given),
     "inside-part.md": ("inside", inside.given),
     "part-of-formats.md": (formats.FILE, formats.given),
-    "part-of-managed.md": ("functions", functions.given),
-}
-# Pages or parts that a program prints after measuring.
-PRINTED = {
-    "functions": ("part-of-managed.md", functions.given),
-    "inside": ("inside.md", inside.given),
-    "queries": ("queries", queries.given),
-    "wheel": ("anywhere.md", wheel.given),
+    "part-of-managed.md": ("functions", programs.functions),
+    "queries": (queries.FILE, queries.given),
 }
 # The generated part of a page.
 PART = re.compile(r"^<!-- begin: generated.*?^<!-- end: generated -->\n", re.M | re.S)
@@ -79,23 +73,17 @@ def _environment(templates: Path) -> Environment:
     return environment
 
 
-def page(kind: str, run: Path) -> str:
+def page(template: str, run: Path) -> str:
     """Renders the page or part of a separate measurement, from a run's directory."""
-    template, given = PRINTED[kind]
-    return (
-        _environment(TEMPLATES)
-        .get_template(template + SUFFIX)
-        .render(given(run) | {"name": run.name})
-    )
+    given = APART[template][1](run)
+    return _environment(TEMPLATES).get_template(template + SUFFIX).render(given, name=run.name)
 
 
-def _names(sources: Sources | None, template: str) -> list[str]:
-    """Returns a template's sources, relative to bench/results; empty if there is no page.
+def _names(sources: Sources, template: str) -> list[str]:
+    """Returns a template's sources, relative to bench/results; empty if there are none.
 
     A separate measurement is the newest on the comparison's machine, unless it is named as a file.
     """
-    if sources is None:
-        return []
     if template not in APART:
         return [*sources.local.names, *(sources.split.names if sources.split else ())]
     kind = APART[template][0]
@@ -105,22 +93,17 @@ def _names(sources: Sources | None, template: str) -> list[str]:
 
 
 def with_part(page: str, part: str) -> str:
-    """Replaces the generated part of a page."""
     before, *rest = PART.split(page)
     if len(rest) != 1:
-        raise BadTemplate(
-            "a page needs one line <!-- begin: generated -->, and one that ends the part"
-        )
+        raise BadTemplate("a page needs one line <!-- begin: generated -->, and one that ends it")
     return before + part + rest[0]
 
 
-def made(
-    sources: Sources | None, root: Path = ROOT, templates: Path = TEMPLATES
-) -> dict[Path, str]:
-    """Returns every generated file, relative to the repository; without a result only parts, empty ones."""
+def made(sources: Sources, root: Path = ROOT, templates: Path = TEMPLATES) -> dict[Path, str]:
+    """Returns every generated file, relative to the repository; a part without its record is empty."""
     files: dict[Path, str] = {}
     environment = _environment(templates)
-    comparison = of_comparison(sources) if sources else {}
+    comparison, of_parts = of_comparison(sources), of_engine(sources)
 
     def picture() -> str:
         """Returns the Markdown of the picture; empty if the results have no figures for it."""
@@ -129,13 +112,8 @@ def made(
         return f"![{ALTERNATIVE}]({PICTURE})" if drawn else ""
 
     def filled(template: str, names: list[str]) -> str:
-        """Renders a template; empty if there is no run."""
-        if not names:
-            return ""
-        given = comparison
-        if template == ENGINE:
-            given = engine.given(sources)
-        elif template in APART:
+        given = of_parts if template == ENGINE else comparison
+        if template in APART:
             given = APART[template][1](sources.directory / names[0])
         try:
             found = environment.get_template(template + SUFFIX)
@@ -151,41 +129,24 @@ def made(
             files[PAGES / template] = notice + filled(template, names)
     for name, template in PARTS.items():
         names = _names(sources, template)
-        part = begin(template, names) + filled(template, names) + END
+        part = begin(template, names) + (filled(template, names) if names else "") + END
         files[Path(name)] = with_part((root / name).read_text(), part)
-    if sources:
-        files[PAGES / SCRIPT] = script(sources)
-        files[PAGES / claims.FILE] = claims.table(comparison["documents"])
-        files |= {DATA / name: text for name, text in engine.data(sources).items()}
-    return files
-
-
-def _left_over(files: dict[Path, str], root: Path) -> list[Path]:
-    """Returns the files of docs/benchmarks/ that an earlier report wrote and this one does not."""
-    found = [
-        path.relative_to(root)
-        for path in sorted((root / PAGES).rglob("*"))
-        if path.suffix in (".csv", ".svg") or path.name == SCRIPT
-        or (path.suffix == ".md" and path.read_text().startswith("<!-- generated from "))
-    ]  # fmt: skip
-    return [path for path in found if path not in files]
+    files[PAGES / SCRIPT] = script(sources)
+    files[PAGES / claims.FILE] = claims.table(comparison["documents"])
+    return files | {DATA / name: text for name, text in of_parts["tables"].items()}
 
 
 def stale(files: dict[Path, str], root: Path = ROOT) -> list[str]:
     """Returns the changes that `write` would make, a line each."""
-    missing = [path for path in files if not (root / path).exists()]
-    differ = [p for p, text in files.items() if p not in missing and (root / p).read_text() != text]
-    said = dict.fromkeys(missing, "is missing") | dict.fromkeys(differ, "differs")
-    left = [f"{path} is left over" for path in _left_over(files, root)]
-    return [f"{path} {said[path]}" for path in files if path in said] + left
+    old = {path: (root / path).read_text() if (root / path).exists() else None for path in files}
+    return [
+        f"{path} {'is missing' if old[path] is None else 'differs'}"
+        for path, text in files.items()
+        if text != old[path]
+    ]
 
 
-def write(files: dict[Path, str], root: Path = ROOT) -> list[str]:
-    """Writes all files, deletes left-over ones, and returns the changes."""
-    changed = stale(files, root)
+def write(files: dict[Path, str], root: Path = ROOT) -> None:
     for path, text in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
-    for path in _left_over(files, root):
-        (root / path).unlink()
-    return changed

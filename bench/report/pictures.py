@@ -21,6 +21,10 @@ STYLE = {
 # Inverts the picture on dark pages and keeps its hues.
 DARK = "@media (prefers-color-scheme: dark) {svg {filter: invert(93%) hue-rotate(180deg)}}"
 COLOURS = ("#0b62a8", "#5b9bd5", "#f3bd8e", "#d9620f", "#8a3b06")
+RIVALS = {
+    "FastAPI": "FastAPI", "best Python, Redis": "best Python service, Redis",
+    "Rust, Redis": "Rust service, Redis",
+}  # fmt: skip
 # With fewer numbers of clients there is no curve.
 POINTS = 3
 # The least distance of two labels, as a part of the axis.
@@ -30,13 +34,8 @@ APART = 0.055
 def _lines(measured: Measured) -> list[tuple[str, Entry]]:
     """Returns the names and the entries of the lines: two of PostgreSQL's, and three rivals."""
     them = headline.rivals(measured, RequestSpec())
-    names = {"FastAPI": "FastAPI", "best Python, Redis": "best Python service, Redis"}
-    known = {text: them[name] for name, text in names.items() if name in them}
-    rust = "Rust, Redis"
-    return [
-        ("PostgreSQL, prepared", PREPARED), ("PostgreSQL, simple query", SIMPLE), *known.items(),
-        *([("Rust service, Redis", them[rust])] if rust in them else []),
-    ]  # fmt: skip
+    own = [("PostgreSQL, prepared", PREPARED), ("PostgreSQL, simple query", SIMPLE)]
+    return own + [(text, them[name]) for name, text in RIVALS.items() if name in them]
 
 
 def _points(measured: Measured, of: Entry) -> list[tuple[int, float, float, float]]:

@@ -8,6 +8,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+from bench.report import grid
 from bench.report.figures import WAYS, ranged
 from bench.results import Spread, ratio
 
@@ -16,16 +17,7 @@ SMALL, LARGE = MODELS = "25x6", "200x8"
 LEAFWISE = "100x31"
 CONTROL = "control"
 COLUMNS, MEANS = "columns", "`mean_abs_contribs(predict_contribs(...))`"
-# The shapes on the page; the data has all.
-SHOWN = (
-    COLUMNS, "row of a table", "row of a subquery", "`jsonb_build_object`", "arithmetic",
-    "`coalesce`, `CASE`, a comparison as a number", "casts that can fail", "join", "left join",
-    "aggregates of a subquery", "window functions of a subquery", "correlated subquery",
-    "`(predict_array(...))[1]`", "`(predict_contribs(...))[1]`", MEANS,
-    "`unnest(predict_contribs(...))` as output", "`explain_prediction` in `FROM`",
-    "`FILTER` of an aggregate", "branch of `CASE`", "`p > 5` in an outer query", "two models",
-    "`ORDER BY p LIMIT 5`", "`INSERT`", "`UPDATE`", "`CREATE TABLE AS`",
-)  # fmt: skip
+SHOWN = grid.ROWS["queries"]
 
 # Seconds of each repetition, by shape and series (`control`, `MODEL/on` and `MODEL/off`).
 Series = dict[str, dict[str, list[float]]]

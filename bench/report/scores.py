@@ -24,7 +24,7 @@ class Line(NamedTuple):
 
     library: str
     text: str
-    kinds: tuple[str, ...]
+    kinds: list[str]
     shape: str = ""
 
     def models(self, names: Iterable[str]) -> list[str]:
@@ -40,39 +40,7 @@ class Line(NamedTuple):
         return " / ".join(dict.fromkeys(_parts(name)[2] for name in members))
 
 
-# XGBoost's models that the grid limits in depth.
-LIMITED = ("dense", "missing", "categorical", "exact")
-RANDOM = tuple(f"borders{count}" for count in (1, 32, 254, 65_535))
-LINES = (
-    Line("LightGBM", "100 trees of 31 leaves (default)", ("leafwise",), "100x31"),
-    Line("LightGBM", "300 of 63", ("leafwise",), "300x63"),
-    Line("LightGBM", "500 of 127", ("leafwise",), "500x127"),
-    Line("LightGBM", "200 of 255", ("leafwise",), "200x255"),
-    Line("LightGBM", "default, five classes", ("leafwise5",)),
-    Line("LightGBM", "100 of 31 and 255, target of heavy tails", ("heavy",)),
-    Line("LightGBM", "100 of 31, DART", ("dropout",)),
-    Line("LightGBM", "100 of 31, linear leaves", ("linear",)),
-    Line("XGBoost", "100 trees of depth 6 (default)", ("default",)),
-    Line("XGBoost", "default, five classes", ("default5",)),
-    Line("XGBoost", "100 of depth 4, ten classes", ("shallow10",)),
-    Line("XGBoost", "100 of depth 10", ("deep",), "100x10"),
-    Line("XGBoost", "50 of depth 12", ("deep",), "50x12"),
-    Line("XGBoost", "100 of 31 leaves, leaf by leaf", ("lossguide",), "100x31"),
-    Line("XGBoost", "100 of 255 leaves, leaf by leaf", ("lossguide",), "100x255"),
-    Line("XGBoost", "25 to 500 of depth 3, 6, 8", LIMITED),
-    Line("XGBoost", "100 of depth 6, DART", ("dart",)),
-    Line("CatBoost", "200 of depth 6, target statistics", ("statistics",)),
-    Line("CatBoost", "1,000 trees of depth 6 (default)", ("oblivious",), "1000x6"),
-    Line("CatBoost", "500 of depth 8", ("oblivious",), "500x8"),
-    Line("CatBoost", "200 of depth 10", ("oblivious",), "200x10"),
-    Line("CatBoost", "200 of depth 6, five classes", ("oblivious5",)),
-    Line("CatBoost", "random, depth 1 to 16, up to 254 borders", RANDOM[:3]),
-    Line("CatBoost", "random, depth 1 to 16, 65,535 borders", RANDOM[3:]),
-    Line("scikit-learn", "random forest, 100 of depth 25", ("forest",), "100x25"),
-    Line("scikit-learn", "random forest, 500 of depth 40", ("forest",), "500x40"),
-    Line("scikit-learn", "random forest, 100 of depth 25, five classes", ("forest5",)),
-    Line("scikit-learn", "isolation forest (default)", ("isolation",)),
-)  # fmt: skip
+LINES = [Line(**one) for one in grid.ROWS["scores"]]
 
 
 def _parts(name: str) -> list[str]:
@@ -141,11 +109,9 @@ def _lost(found: grid.Ratios) -> dict[tuple[str, int, str], list[float]]:
 
 def _columns(found: grid.Ratios, kernels: list[str]) -> list[Column]:
     """Returns the table's columns: of batches, and of one row with the first kernel."""
-    batch, first = (found, SCORES, BATCH), kernels[0]
+    first = kernels[0]
     return [
-        *(Column(f"{short(kernel)}, ns", *batch, kernel, "ours") for kernel in kernels),
-        Column("library, ns", *batch, first, "theirs"),
-        *(Column(f"{short(kernel)}, times", *batch, kernel) for kernel in kernels),
+        *grid.batch_columns(found, SCORES, kernels, "ns"),
         Column(f"one row, {short(first)}, ns", found, SCORES, 1, first, "ours"),
         Column("times", found, SCORES, 1, first),
     ]

@@ -4,14 +4,12 @@ It is a script, because a page opened as a file may not fetch JSON. It has the s
 runs that pages are made from, a cell per line: each figure as its median, the smallest and the largest.
 """
 
-import contextlib
 import json
 from typing import Any
 
 from bench.report import headline
-from bench.report.figures import readable
 from bench.report.files import Sources
-from bench.report.measured import Measured, RequestSpec, entry, held, values
+from bench.report.measured import Measured, RequestSpec, entry, held, spread
 from bench.results import LATENCIES, CellResult, Spread
 from bench.systems.description import GROUPS
 
@@ -28,9 +26,8 @@ def _short(value: float) -> float:
     return int(short) if short.is_integer() else short
 
 
-def _numbers(cell: CellResult, figure: str) -> list[float]:
-    spread = Spread.of(values(cell, figure))
-    return [*map(_short, (spread.median, spread.smallest, spread.largest))]
+def _numbers(of: Spread) -> list[float]:
+    return [*map(_short, (of.median, of.smallest, of.largest))]
 
 
 def _cell(cell: CellResult) -> dict[str, Any]:
@@ -38,10 +35,10 @@ def _cell(cell: CellResult) -> dict[str, Any]:
         return {"skipped": cell.skipped or "no run"}
     found: dict[str, Any] = {"runs": len(cell.runs)}
     for name, figure in FIGURES.items():
-        with contextlib.suppress(KeyError):
-            found[name] = _numbers(cell, figure)
+        if known := spread(cell, figure):
+            found[name] = _numbers(known)
     found["parts"] = {
-        part: {name: _numbers(cell, f"{name} of {part}")[0] for name in ("us", "mb")}
+        part: {name: _short(spread(cell, f"{name} of {part}").median) for name in ("us", "mb")}
         for part in cell.runs[0].server_parts
     }
     found |= {"starved": len(cell.starved)} if cell.starved else {}
@@ -52,12 +49,13 @@ def _cell(cell: CellResult) -> dict[str, Any]:
 
 def _run(measured: Measured) -> dict[str, Any]:
     result, facts = measured.result, measured.facts
-    known = [readable(facts[name]) for name in ("system", "kernel", "memory") if name in facts]
+    memory = int(facts["memory"].removesuffix(" kB")) / 1024**2
     return {
         "name": " ".join(measured.names), "pooled": len(measured.names),
         "started": result.started, "commit": result.commit,
         "topology": result.topology.name, "processor": facts["processor"], "cores": facts["cores"],
-        "machine": ", ".join(known), "workload": result.workload["name"],
+        "machine": f"{facts['system']}, {facts['kernel']}, {memory:.1f} GiB",
+        "workload": result.workload["name"],
         **{name: result.workload[name] for name in ("rows", "repetitions", "seconds")},
     }  # fmt: skip
 
@@ -69,11 +67,8 @@ def script(sources: Sources) -> str:
     for one in filter(None, (sources.local, sources.split)):
         for cell in one.result.cells:
             of = entry(cell.system, cell.variant)
-            look = {
-                "label": of.label, "side": of.side, "group": of.group, "what": of.what,
-                "first": of in first,
-            }  # fmt: skip
-            systems[f"{cell.system}/{cell.variant}"] = look
+            look = {name: getattr(of, name) for name in ("label", "side", "group", "what")}
+            systems[f"{cell.system}/{cell.variant}"] = look | {"first": of in first}
         head = json.dumps(_run(one))[:-1]
         cells = (f"{json.dumps(cell.name)}: {json.dumps(_cell(cell))}" for cell in one.result.cells)
         lines.append(head + ', "cells": {\n' + ",\n".join(cells) + "\n}}")

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -24,18 +25,33 @@ def _key(path: Path) -> Path:
     return path
 
 
-@pytest.fixture(scope="session")
-def machine() -> Iterator[Path]:
-    """A directory that the cluster's user can enter: keys, configurations, the repository there."""
+@contextmanager
+def reachable(cluster: str = "") -> Iterator[Path]:
+    """A directory that the cluster's user can enter, unlike pytest's own; the cluster in it is deleted."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         directory.chmod(0o755)
+        try:
+            yield directory
+        finally:
+            stop(directory / cluster, delete=True)
+
+
+@pytest.fixture(scope="module")
+def state() -> Iterator[Path]:
+    with reachable() as directory:
+        yield directory
+
+
+@pytest.fixture(scope="session")
+def machine() -> Iterator[Path]:
+    """A directory with keys, configurations, and the repository there."""
+    with reachable("repository/.bench") as directory:
         repository = directory / "repository"
         repository.mkdir()
         for room in ROOMS:
             (repository / room).symlink_to(ROOT / room)
         yield directory
-        stop(repository / ".bench", delete=True)
 
 
 @pytest.fixture(scope="session")

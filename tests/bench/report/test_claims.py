@@ -105,16 +105,13 @@ def test_every_document_has_its_claims_on_the_page_and_in_the_data(committed: li
 
 RECORD = {
     "machine": FACTS,
-    "cells": [
-        {"name": "q", "runs": {"a": [{"rate": 8.0, "mb": 2.0}], "b": [{"rate": 4.0, "mb": 4.0}]}}
-    ],
+    "cells": [{"name": "q", "runs": {"a": [{"rate": 8.0, "mb": 2.0}], "b": [{"rate": 4.0, "mb": 4.0}]}}],
     "runs": [
-        {"store": "map", "latency_ms": {"p99": 3.0}},
-        {"store": "flat", "latency_ms": {"p99": 2.0}},
+        {"store": "map", "latency_ms": {"p99": 3.0}}, {"store": "flat", "latency_ms": {"p99": 2.0}},
     ],
     "push": {"a": {"ns/op": 9.0}, "b": {"ns/op": 10.0}},
     "rows": 7,
-}
+}  # fmt: skip
 A, B = (["cells", {"name": "q"}, "runs", build] for build in "ab")
 
 
@@ -144,9 +141,18 @@ def test_a_separate_record_is_read_by_the_steps_to_its_figures(
     assert {*finding.runs} == ({"2026-01-03"} if ours else set())
 
 
+CELL = "postgres_direct/simple/hot/25t/20c"
+
+
+def lacking(made: Sources, name: str) -> Measured:
+    """Returns the result without the runs of a cell."""
+    result = made.local.result
+    cells = [replace(one, runs=[]) if one.name == name else one for one in result.cells]
+    return Measured(replace(result, cells=cells), "lacking")
+
+
 def test_a_claim_is_looked_up_in_earlier_runs_with_both_cells_of_one(made: Sources) -> None:
-    cells = [replace(one, runs=[]) if one.name == CELL else one for one in made.local.result.cells]
-    without = Measured(replace(made.local.result, cells=cells), "without")
+    without = lacking(made, CELL)
     earlier = scaled(made.local, "postgres_direct", 2)
     names = (CELL, "asgi/http/hot/25t/20c")
     before = Finding(made).times(*names).median
@@ -159,16 +165,11 @@ def test_a_claim_is_looked_up_in_earlier_runs_with_both_cells_of_one(made: Sourc
 def test_runs_of_one_commit_are_pooled(made: Sources) -> None:
     one = made.local
     both = pooled([one, Measured(scaled(one, "postgres_direct", 0.5).result, "other")])
-    single, pool = (
-        Finding(replace(made, local=found)).against_rival(CELL) for found in (one, both)
-    )
+    single, pool = (Finding(replace(made, local=of)).against_rival(CELL) for of in (one, both))
     assert pool.count == 2 * single.count == 10
     # Pairs are of one run: half of them are half as large.
     assert pool.smallest == pytest.approx(single.smallest / 2)
     assert pool.largest == single.largest
-
-
-CELL = "postgres_direct/simple/hot/25t/20c"
 
 
 def test_the_rival_is_the_best_service_without_this_engine(made: Sources) -> None:
@@ -184,11 +185,7 @@ def test_the_rival_is_the_best_service_without_this_engine(made: Sources) -> Non
 
 
 def test_a_cell_that_the_best_service_lacks_is_not_run(made: Sources) -> None:
-    cells = [
-        replace(one, runs=[]) if one.name == "asgi/http/hot/25t/10c" else one
-        for one in made.local.result.cells
-    ]
-    without = replace(made, local=Measured(replace(made.local.result, cells=cells), "changed"))
+    without = replace(made, local=lacking(made, "asgi/http/hot/25t/10c"))
     name = "postgres_direct/simple/hot/25t/10c"
     assert Finding(made).against_rival(name).median > 1
     with pytest.raises(MissingFigure, match="was not asked"):

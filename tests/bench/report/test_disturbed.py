@@ -1,7 +1,6 @@
 """Both sides are measured while they are disturbed, for some seconds, and the page has a table of it."""
 
 import json
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -12,19 +11,14 @@ from bench.generators import InvalidRun
 from bench.report import pages
 from bench.report.files import sources
 from tests.bench.report.made_up import FACTS
-from tools.cluster import stop
 
 SECONDS, ROWS = 12.0, 20_000
 
 
-def test_both_sides_are_disturbed_and_the_page_says_so(directory: Path, root: Path) -> None:
-    with tempfile.TemporaryDirectory() as name:
-        state = Path(name)
-        state.chmod(0o755)
-        try:
-            found = measure(state, SECONDS, ROWS)
-        finally:
-            stop(state, delete=True)
+def test_both_sides_are_disturbed_and_the_page_says_so(
+    state: Path, directory: Path, root: Path
+) -> None:
+    found = measure(state, SECONDS, ROWS)
     for side in found["sides"].values():
         assert side["requests"] == (SECONDS - SETTLING) * RATE
         # Nothing fails before the first event, and everything while the store is down.

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bench.report import explanations, formats, pages, queries, scores, wheel
+from bench.report import explanations, formats, pages, programs, queries, scores
 from bench.report.pages import TEMPLATES, _environment
-from bench.results import write_json
+from bench.results import Spread, write_json
 from tests.extension.batch.shapes import SHAPES as MEASURED
 
 MACHINE = {
@@ -138,15 +138,34 @@ def test_the_fastest_call_is_compared_by_repetition(tmp_path: Path) -> None:
     other = {"gbtrees": [1.0] * 3, "only": [4.0] * 3}
     subjects = {"a": {"margins": calls}, "b": {"margins": other}}
     record = {"rows": {"margins": 1000}, "subjects": subjects, "overhead": [2e-6]}
-    (tmp_path / "wheel.json").write_text(json.dumps(record))
-    found = wheel.given(tmp_path)
+    write_json(tmp_path / "wheel.json", record)
+    found = programs.wheel(tmp_path)
     row, _ = found["tables"]["margins"]
     assert (row["model"], row["call"]) == ("a", "fast")
-    assert (round(row["ours"].median, 6), round(row["theirs"].median, 6)) == (2, 20)
-    times = row["times"]
-    assert [round(one, 6) for one in (times.smallest, times.median, times.largest)] == [10, 10, 20]
-    assert round(found["medians"]["margins"], 6) == 7
-    assert round(found["overhead"].median, 6) == 2
+    times, overhead = row["times"], found["overhead"]
+    figures = (
+        row["ours"].median,
+        row["theirs"].median,
+        times.smallest,
+        times.median,
+        times.largest,
+    )
+    assert figures == pytest.approx((2, 20, 10, 10, 20))
+    assert (found["medians"]["margins"], overhead.median) == pytest.approx((7, 2))
+
+
+def test_multiples_of_functions_are_taken_within_each_repetition(tmp_path: Path) -> None:
+    series = {
+        "one/churn": [0.5, 0.75], "one/predict": [0.25, 0.25], "one/control": [0.25, 0.125],
+        "scan/churn_scan": [0.25, 0.5], "scan/churn_rows": [0.5, 1.0], "scan/predict": [0.125, 0.125],
+        "scan/control": [0.125, 0.0625], "planning": [0.5, 0.5], "first": [0.5], "memory": [3e6],
+    }  # fmt: skip
+    run = {"rows": 500_000, "subjects": {"one": {"script": 500_000, "series": series}}}
+    write_json(tmp_path / "functions.json", run)
+    (model,) = programs.functions(tmp_path)["models"]
+    multiples = (model["one"]["churn"], model["scan"]["churn_scan"], model["us"]["churn_rows"])
+    assert multiples == (Spread.of([2.0, 6.0]), Spread.of([2.0, 8.0]), Spread.of([1.0, 2.0]))
+    assert model["memory"] == Spread.of([3.0]) and model["explain"] is None
 
 
 EXPLAINED, TENTH = "`explain_prediction` in `FROM`", [0.01, 0.01, 0.01]
