@@ -33,11 +33,7 @@ from bench.workload import WORKLOADS, Cell, Workload
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Errors reported without a traceback.
 _EXPECTED = (BadTopology, CommandFailed, Unequal, InvalidRun)
-_GIVEN = {
-    "seconds": "of a run in a closed loop",
-    "repetitions": "of each cell",
-    "rows": "flights",
-}
+_GIVEN = {"seconds": "of a run in a closed loop", "repetitions": "of each cell", "rows": "flights"}
 # Set once one of these signals has arrived.
 _ended = threading.Event()
 
@@ -92,10 +88,9 @@ def _ending(logs: Path | None = None) -> Iterator[None]:
     try:
         yield
     except (*_EXPECTED, KeyboardInterrupt) as error:
-        if logs:
-            with contextlib.suppress(OSError):
-                logs.rmdir()
-                logs.parent.rmdir()
+        with contextlib.suppress(OSError):
+            for empty in (logs, logs.parent) if logs else ():
+                empty.rmdir()
         kept = f"; raw logs so far are in {logs}" if logs and logs.exists() else ""
         # A load generator that the same signal ended is not a failure.
         if _ended.is_set() or isinstance(error, KeyboardInterrupt):
@@ -120,7 +115,6 @@ def measure(site: Site, cells: list[Cell], output: Path) -> None:
 
 
 def main() -> None:
-    """Parses the command line and measures the selected cells."""
     arguments = _arguments()
     workload = _workload(arguments)
     # A thousand connections exceed the default limit of open files.

@@ -85,15 +85,12 @@ class Agent:
         module, name = function.split(":")
         return getattr(importlib.import_module(module), name)(**question)
 
-    def start(
-        self, command: list[str], environment: dict[str, str], log: str, user: str | None
-    ) -> int:
+    def start(self, command: list[str], environment: dict[str, str], log: str, user: str) -> int:
         """Starts a server as a child in a separate process group, and returns its process id."""
         Path(log).parent.mkdir(parents=True, exist_ok=True)
-        become = {"user": user, "group": user, "extra_groups": ()} if user else {}
+        more = {"user": user, "group": user, "extra_groups": ()} if user else {}
         with Path(log).open("ab") as to:
-            more = {"cwd": "/", "stdout": to, "stderr": to}
-            process = self._popen(command, environment, **more, **become)
+            process = self._popen(command, environment, cwd="/", stdout=to, stderr=to, **more)
         self._services[process.pid] = process
         return process.pid
 
@@ -159,9 +156,7 @@ class Agent:
             shutil.chown(each, owner, owner)
 
     def free_port(self, address: str) -> int:
-        """Returns an unused port."""
-        with socket.socket() as probe:
-            probe.bind((address, 0))
+        with socket.create_server((address, 0)) as probe:
             return probe.getsockname()[1]
 
     def answer(self, verb: str, question: Answer) -> Answer:
@@ -187,10 +182,9 @@ def serve() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     # libpq's variables of whoever started the harness lead to another server.
-    for name in [
-        name for name in os.environ if name.startswith("PG") and not name.startswith(OURS)
-    ]:
-        del os.environ[name]
+    for name in [*os.environ]:
+        if name.startswith("PG") and not name.startswith(OURS):
+            del os.environ[name]
     os.environ["PYTHONPATH"] = str(Path.cwd())
     agent, questions = Agent(), queue.SimpleQueue()
 

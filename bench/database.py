@@ -82,15 +82,11 @@ class Database:
         self.execute(
             f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)",
             f"CREATE DATABASE {DATABASE} TEMPLATE template0 ENCODING 'UTF8'",
+            f"DROP ROLE IF EXISTS {ROLE}",
+            f"CREATE ROLE {ROLE} LOGIN PASSWORD '{self.password}'",
             dbname="postgres",
         )
-        if not self.one("SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = %s)", ROLE):
-            self.execute(f"CREATE ROLE {ROLE}")
-        self.execute(
-            "CREATE EXTENSION pgboost",
-            f"ALTER ROLE {ROLE} LOGIN PASSWORD '{self.password}'",
-            f"GRANT EXECUTE ON FUNCTION load_model TO {ROLE}",
-        )
+        self.execute("CREATE EXTENSION pgboost", f"GRANT EXECUTE ON FUNCTION load_model TO {ROLE}")
 
     def load(self, request: Request) -> list[Loading]:
         """Copies the flights and builds the index, unless done; returns the time it took."""
@@ -129,13 +125,10 @@ class Database:
         lines = self._host.run(["cat", str(self.home / "data/postmaster.pid")])
         return [Process(self._host, int(lines.split()[0]))]
 
-    def environment(self, at: Address | None = None) -> dict[str, str]:
+    def environment(self, at: Address) -> dict[str, str]:
         """Returns libpq's variables for the database over TCP, or for a pooler at `at`."""
-        host, port = at or self.at
-        return {
-            "PGHOST": host, "PGPORT": str(port), "PGDATABASE": DATABASE, "PGUSER": ROLE,
-            "PGPASSWORD": self.password,
-        }  # fmt: skip
+        known = {"PGHOST": at[0], "PGPORT": str(at[1]), "PGDATABASE": DATABASE}
+        return known | {"PGUSER": ROLE, "PGPASSWORD": self.password}
 
     def conninfo(self, at: Address) -> str:
         """Returns the same as a connection string."""
@@ -148,8 +141,7 @@ class Database:
             "SELECT name, setting FROM pg_settings WHERE source = 'command line'"
             " AND name = ANY (%s) ORDER BY name"
         )
-        names = [*dict.fromkeys([*SETTINGS, *self._added])]
-        return dict(self._rows([(query, (names,))])[0])
+        return dict(self._rows([(query, ([*SETTINGS, *self._added],))])[0])
 
     def program(self, name: str) -> str:
         """Returns the path of a PostgreSQL client program on the client's host."""

@@ -47,7 +47,6 @@ class FeatureCache:
         self._started[serializer] = start_redis(self._host, service.log.parent, port)
 
     def url(self, serializer: str) -> str:
-        """Returns the URL of a serializer's server."""
         return "redis://{}:{}/0".format(*self._server(serializer)[1])
 
     def load(self, request: Request, serializer: str) -> list[Loading]:
@@ -60,11 +59,9 @@ class FeatureCache:
         return [Loading(f"redis: redis-cli --pipe, {serializer}", request.rows, *took)]
 
     def roots(self, serializer: str) -> list[Service]:
-        """Returns the process of a serializer's server."""
         return [self._server(serializer)[0]]
 
     def version(self) -> str:
-        """Returns the version of Redis."""
         said = self._host.run(["redis-server", "--version"])
         return next(word[2:] for word in said.split() if word.startswith("v="))
 

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, TextIO
@@ -122,7 +122,6 @@ class Host:
 
     @property
     def python(self) -> str:
-        """The Python interpreter on this host."""
         return self._places["python"]
 
     @property
@@ -159,9 +158,9 @@ class Host:
         command: Command,
         log: PurePath,
         environment: Environment | None = None,
-        user: str | None = None,
+        user: str = "",
     ) -> Service:
-        """Starts a server in the background."""
+        """Starts a server in the background, as that user if one is named."""
         words = self.words(command, environment)
         return Service(self, self.ask("start", **words, log=str(log), user=user), log)
 
@@ -177,7 +176,6 @@ class Host:
         self.ask("write", place=str(place), content=text, owner=owner)
 
     def free_port(self) -> int:
-        """Returns an unused port."""
         return self.ask("free_port", address=self.address)
 
     @cached_property
@@ -187,7 +185,6 @@ class Host:
 
     @property
     def cores(self) -> int:
-        """The number of usable cores."""
         return int(self.facts["cores"])
 
 
@@ -227,10 +224,6 @@ def over_ssh(name: str, login: Login, directory: Path) -> Host:
     return Host(name, login.address, [*ssh, login.reach, start], directory, same_machine=False)
 
 
-def _sum(used: Sequence[Mapping[str, Any]]) -> Used:
-    return Used(sum(one["cpu_seconds"] for one in used), sum(one["pss_bytes"] for one in used))
-
-
 def _watched(parts: Parts) -> Callable[[], tuple[Used, dict[str, Used]]]:
     """Starts watching on each host; the function returned ends that with the usage in total and by part."""
     trees: dict[Host, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
@@ -242,7 +235,8 @@ def _watched(parts: Parts) -> Callable[[], tuple[Used, dict[str, Used]]]:
     def finish() -> tuple[Used, dict[str, Used]]:
         seen = [host.ask("finish", watch=watch) for host, watch in begun]
         each = {part: Used(**used) for one in seen for part, used in one["parts"].items()}
-        return _sum([one["total"] for one in seen]), each
+        names = [one.name for one in fields(Used)]
+        return Used(*(sum(one["total"][name] for one in seen) for name in names)), each
 
     return finish
 

@@ -107,11 +107,10 @@ class Measuring:
     def left(self) -> str:
         """Returns the planned remaining time."""
         # Repeated runs were not in the plan.
-        done = {
-            cell: sum(AGAIN not in run.log for run in runs) for cell, runs in self._runs.items()
-        }
+        work, runs = self._workload, self._runs.items()
+        done = {cell: sum(AGAIN not in run.log for run in its) for cell, its in runs}
         minutes = sum(
-            self._workload.planned_seconds(cell) * (self._workload.turns(cell) - done[cell]) / 60
+            work.planned_seconds(cell) * (work.turns(cell) - done[cell]) / 60
             for cell in self._to_come(self._cells)
         )
         return "under a minute" if minutes < 1 else f"{minutes:.0f} min"

@@ -59,23 +59,19 @@ def short_name(known: dict[str, str]) -> str:
 
 
 def packages(names: list[str]) -> dict[str, str]:
-    """Returns the versions of installed Python packages."""
     return {name: importlib.metadata.version(name) for name in names}
 
 
 def now() -> str:
-    """Returns the current time in the format of results."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def commit() -> str:
     """Returns the commit of this repository, with "+" if files differ from it."""
-    git = ["git", "-C", str(ROOT)]
+    words = ("rev-parse", "HEAD"), ("status", "--porcelain", "-uno")
+    pipes = {"stderr": subprocess.DEVNULL, "text": True, "cwd": ROOT}
     try:
-        found = subprocess.check_output(
-            [*git, "rev-parse", "HEAD"], stderr=subprocess.DEVNULL, text=True
-        )
-        changed = subprocess.check_output([*git, "status", "--porcelain", "-uno"])
+        found, changed = (subprocess.check_output(["git", *verb], **pipes) for verb in words)
     except (OSError, subprocess.CalledProcessError):
         return UNKNOWN
     return found.strip() + ("+" if changed else "")

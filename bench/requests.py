@@ -6,8 +6,9 @@ deep for 10,000 keys, because a query for it would be work that the service does
 variables of pgbench's command line, ten of each kind.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
@@ -165,6 +166,10 @@ def _lists(names: Sequence[str], lists: Sequence[Any]) -> list[dict[str, Sequenc
     return [dict(zip(names, one, strict=True)) for one in lists]
 
 
+def _pairs(first: Iterable[Any], second: Iterable[Any]) -> list[list[Any]]:
+    return [[*pair] for pair in zip(first, second, strict=True)]
+
+
 def ranked(inputs: RequestInputs, trips: str, where: str) -> str:
     """Returns the statement of the best offers for the trip of the source `trips`."""
     columns = [f"t.{name}" if name in TRIP else f"o.{name}" for name in FEATURES]
@@ -195,12 +200,9 @@ def _rank(size: int) -> Request:
         ),
         ("trip", "category"), ("int", "int"), lambda inputs: _draw_trip(inputs, size),
         path=f"/rank/{size}",
-        bodies=lambda inputs: [
-            [*pair] for pair in zip(
-                inputs.draws(inputs.ranking.count, 1), inputs.draws(_categories(inputs, size), 2),
-                strict=True,
-            )
-        ],
+        bodies=lambda inputs: _pairs(
+            inputs.draws(inputs.ranking.count, 1), inputs.draws(_categories(inputs, size), 2)
+        ),
     )  # fmt: skip
 
 
@@ -274,10 +276,9 @@ REQUESTS = {
         ("trip", "ids"), ("int", "int[]"),
         lambda inputs: f"\\set trip random(0, {inputs.ranking.count - 1})",
         arrays=lambda inputs: _lists(("ids",), [[ids] for ids in _ids(inputs)]), path="/rank_ids",
-        bodies=lambda inputs: [
-            [trip, lists[place % LISTS]] for lists in [_ids(inputs)]
-            for place, trip in enumerate(inputs.draws(inputs.ranking.count, 1))
-        ],
+        bodies=lambda inputs: _pairs(
+            inputs.draws(inputs.ranking.count, 1), islice(cycle(_ids(inputs)), BODIES)
+        ),
     ),
     # A trip's features are written, and ten offers ranked with them, in one request.
     "fresh": Request(

@@ -165,7 +165,6 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Spread":
-        """Summarizes one or more values."""
         return cls(statistics.median(values), min(values), max(values), len(values))
 
 
@@ -202,9 +201,8 @@ class CellResult:
         """Recomputes the summaries from the runs, also for files that are read."""
         rates = [run.requests_per_second for run in self.runs]
         found = {name: [run.latency_ms.get(name) for run in self.runs] for name in LATENCIES}
-        latency = {
-            name: Spread.of(ms) for name, ms in found.items() if self.runs and None not in ms
-        }
+        found = {name: ms for name, ms in found.items() if ms and None not in ms}
+        latency = {name: Spread.of(ms) for name, ms in found.items()}
         object.__setattr__(self, "requests_per_second", Spread.of(rates) if rates else None)
         object.__setattr__(self, "latency_ms", latency)
 
@@ -302,7 +300,6 @@ def write(path: Path, result: Result) -> None:
 
 
 def parse(text: str) -> Result:
-    """Parses a result file's text."""
     # Imported here because hosts without pydantic import this module too.
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415
 

@@ -43,13 +43,11 @@ class Site:
 
     @cached_property
     def database(self) -> Database:
-        """PostgreSQL."""
         most = max((n for one in self.workload.cells.values() for n in one.clients), default=0)
         return Database(self.server, self.client, self.topology.network, most)
 
     @cached_property
     def feature_cache(self) -> FeatureCache:
-        """Redis."""
         return FeatureCache(self.topology.store, self.server)
 
     @cached_property
@@ -59,12 +57,10 @@ class Site:
 
     @property
     def request(self) -> Request:
-        """The flights."""
         return Request(self.workload.rows, self.workload.seed)
 
     @cached_property
     def ranking(self) -> Ranking:
-        """The trips and offers."""
         return Ranking(self.request)
 
     def inputs(self, trees: int, call: str = "") -> RequestInputs:
@@ -96,6 +92,5 @@ class Site:
         return self.client.call(f"bench.asking:{function}", **question)
 
     def stop(self) -> None:
-        """Stops the database and the feature cache."""
         self.feature_cache.stop()
         self.database.stop()

@@ -90,7 +90,6 @@ class Topology:
 
     @property
     def roles(self) -> dict[str, Host]:
-        """The hosts by role."""
         return {role: getattr(self, role) for role in ROLES}
 
     @property
@@ -99,7 +98,6 @@ class Topology:
         return [*dict.fromkeys(self.roles.values())]
 
     def close(self) -> None:
-        """Closes the hosts."""
         for host in self.hosts:
             host.close()
 
@@ -135,17 +133,16 @@ def on_this_machine(directory: Path = STATE) -> Topology:
 
 
 def _host(name: str, known: dict[str, Any], directory: Path) -> Host:
-    given = {**known}
-    if given.pop("kind", None) != "ssh":
+    if known.get("kind") != "ssh":
         raise BadTopology(f'host {name}: "kind" must be "ssh"')
     try:
-        return over_ssh(name, Login(**given), directory)
+        login = Login(**{key: value for key, value in known.items() if key != "kind"})
     except TypeError as error:
         raise BadTopology(f"host {name}: {error}") from None
+    return over_ssh(name, login, directory)
 
 
 def read(path: Path, directory: Path) -> Topology:
-    """Reads a topology from a file."""
     try:
         known = json.loads(path.read_text())
         hosts = {name: _host(name, host, directory) for name, host in known["hosts"].items()}

@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Any, Protocol
 
 from bench.answers import Answers, flat
-from bench.generators import Figures, Load, logged, pgbench, python_client
+from bench.generators import Figures, Load, logged, python_client
 from bench.hosts import Address, Command, Parts, Service, Usage, run_measured
 from bench.requests import REQUESTS, Request, RequestInputs
 from bench.results import Loading
@@ -48,7 +48,6 @@ class System(Protocol):
         """Starts its server with the model of that number of trees."""
 
     def stop(self) -> None:
-        """Stops the server."""
         if self.service:
             self.service.stop()
             self.service = None
@@ -84,22 +83,6 @@ class System(Protocol):
         asked = {"kind": kind, "log": str(log), "load": asdict(load)}
         return logged(self._site.client.call("bench.generators.request_log:read", **asked))
 
-    def by_pgbench(
-        self,
-        scripts: pgbench.Scripts,
-        protocol: str,
-        at: Address | None,
-        load: Load,
-        log: PurePath,
-    ) -> Asking:
-        """Runs pgbench with scripts."""
-        database = self._site.database
-        program = pgbench.Program(database.program("pgbench"), protocol, self._site.client.cores)
-        return Asking(
-            pgbench.command(program, scripts, load, log), database.environment(at),
-            lambda said: pgbench.parse(said, self.logged("pgbench", log, load), load.warm_up),
-        )  # fmt: skip
-
     def _by_program(self, cell: Cell, load: Load) -> Asking:
         """Runs a Python program, without a password in its command."""
         site, request, host = self._site, REQUESTS[cell.request], self._site.client
@@ -121,10 +104,10 @@ class System(Protocol):
         logs = self._site.client.directory / "request-logs"
         # Logs of earlier runs are deleted.
         self._site.client.run(["sh", "-c", 'rm -rf "$1" && mkdir -p "$1"', "sh", str(logs)])
-        program = cell.variant in python_client.CLIENTS
-        asking = (
-            self._by_program(cell, load) if program else self.asking(cell, load, logs / "requests")
-        )
+        if cell.variant in python_client.CLIENTS:
+            asking = self._by_program(cell, load)
+        else:
+            asking = self.asking(cell, load, logs / "requests")
         carriers = self._site.topology.links.processes()
         output, usage = run_measured(
             self._site.client, asking.command, self.parts(), asking.environment, carriers

@@ -80,18 +80,19 @@ class Sql(System):
 
         They are the shortest texts that identify reals, so rounding to 32 bits restores these.
         """
-        asked = {"statements": [self.call(REQUESTS[name], body) for body in bodies]}
-        return {
-            f"{name} {way}": [
-                *map(flat, self._site.ask("rows", conninfo=self.where, prepare=prepare, **asked))
-            ]
-            for way, prepare in {"simple": False, "prepared": True}.items()
-            if self.can_prepare or not prepare
-        }
+        statements, found = [self.call(REQUESTS[name], body) for body in bodies], {}
+        for way, prepare in (("simple", False), ("prepared", True))[: 1 + self.can_prepare]:
+            asked = {"conninfo": self.where, "prepare": prepare, "statements": statements}
+            found[f"{name} {way}"] = [*map(flat, self._site.ask("rows", **asked))]
+        return found
 
     def asking(self, cell: Cell, load: Load, log: PurePath) -> Asking:
-        """Runs pgbench with the request's scripts."""
-        return self.by_pgbench(self._scripts[cell.request], cell.variant, self.at, load, log)
+        database, cores = self._site.database, self._site.client.cores
+        program = pgbench.Program(database.program("pgbench"), cell.variant, cores)
+        return Asking(
+            pgbench.command(program, self._scripts[cell.request], load, log), database.environment(self.at),
+            lambda said: pgbench.parse(said, self.logged("pgbench", log, load), load.warm_up),
+        )  # fmt: skip
 
     def configuration(self) -> dict[str, Any]:
         """Returns the server's settings and a statement as it is sent."""

@@ -1,25 +1,13 @@
-"""A fake system, for tests of the harness."""
+"""What tests of the harness share: the description of a fake system, and the usage of its runs."""
 
-from collections.abc import Callable
-
-import pytest
-
-from bench import harness
+from bench.hosts import Usage
+from bench.processes import Used
 from bench.systems.description import Description, Variant
-from bench.systems.running import System
+
+USAGE = Usage(1.0, Used(1.0, 1), {"made up": Used(1.0, 1)}, Used(1.0, 1), None)
 
 
 def description(name: str) -> Description:
     """Describes a system with one variant that takes the set `all`."""
     variants = {"http": Variant(name)}
     return Description(name, "", "service", 0, "", "", variants, ("all",))
-
-
-def put_in_place(
-    monkeypatch: pytest.MonkeyPatch, name: str, make: Callable[[], System]
-) -> dict[str, Description]:
-    """Makes this system the only one that the harness knows."""
-    known = {name: description(name)}
-    monkeypatch.setattr(harness, "described", lambda: known)
-    monkeypatch.setattr(harness, "made", lambda *_: make())
-    return known

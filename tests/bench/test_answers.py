@@ -7,19 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench import harness
 from bench.answers import Answers, Reference, Unequal, compare
 from bench.generators import Figures, Load
 from bench.harness import Harness
 from bench.hosts import ROOT, Usage
-from bench.processes import Used
 from bench.results import Loading, Run
 from bench.site import Site
 from bench.topology import on_this_machine
 from bench.workload import WORKLOADS, Cell, Set
-from tests.bench.made_up import description, put_in_place
+from tests.bench.made_up import USAGE, description
 
 BODIES = [[1, 2019, 8, day] for day in range(1, 5)]
-USAGE = Usage(1.0, Used(1.0, 1), {"recorded": Used(1.0, 1)}, Used(1.0, 1), None)
 SINGLE = np.array([1.5, -0.0, 0.1, 1e-40], dtype=np.float32)
 WANTED = [[one] for one in SINGLE.tolist()]
 
@@ -113,17 +112,20 @@ def site(tmp_path: Path) -> Site:
     return Site(WORKLOAD, on_this_machine(directory=tmp_path), tmp_path)
 
 
-@pytest.fixture
-def right(site: Site) -> Answers:
+def recorded(site: Site, monkeypatch: pytest.MonkeyPatch, wrong: int | None = None) -> Recorded:
+    """Makes a system the only one of the harness; its answers are right, but for one bit of one."""
     reference = Reference([site.model(3)], site.inputs(3), site.features, 50)
-    return reference.answers("random", reference.bodies("random"))
+    right = reference.answers("random", reference.bodies("random"))
+    system = Recorded(right if wrong is None else one_bit_off(right, wrong))
+    monkeypatch.setattr(harness, "described", lambda: {"recorded": description("recorded")})
+    monkeypatch.setattr(harness, "made", lambda *_: system)
+    return system
 
 
 def test_a_run_measures_after_equal_answers(
-    site: Site, right: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    system = Recorded(right)
-    put_in_place(monkeypatch, "recorded", lambda: system)
+    system = recorded(site, monkeypatch)
     result = Harness(site, CELLS, tmp_path).run()
     # Two cells can be, of one variant that is warmed up, and are measured in both repetitions.
     before = ["install", "load", "start", "random", "batch"]
@@ -138,10 +140,9 @@ def test_a_run_measures_after_equal_answers(
 
 
 def test_a_run_with_one_unequal_answer_measures_nothing(
-    site: Site, right: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    system = Recorded(one_bit_off(right, 49))
-    put_in_place(monkeypatch, "recorded", lambda: system)
+    system = recorded(site, monkeypatch, wrong=49)
     with pytest.raises(Unequal, match="recorded, random: 1 of 50 answers differ"):
         Harness(site, CELLS, tmp_path).run()
     assert system.verbs == ["install", "load", "start", "random", "stop"]

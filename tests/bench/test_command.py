@@ -33,10 +33,7 @@ def test_cells_are_listed() -> None:
     ("arguments", "message"),
     [
         (("--only", "nothing"), "error: no cell has such a name: see --list"),
-        (
-            ("--seconds", "0"),
-            "--seconds, --repetitions and --rows must be at least 1",
-        ),
+        (("--seconds", "0"), "--seconds, --repetitions and --rows must be at least 1"),
     ],
 )
 def test_invalid_arguments_are_reported(arguments: tuple[str, ...], message: str) -> None:

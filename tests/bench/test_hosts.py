@@ -93,17 +93,17 @@ def test_no_command_line_holds_a_secret(host: Host) -> None:
     assert "hush-hush" not in seen
 
 
-def test_a_server_that_ignores_the_signal_is_killed(here: Path) -> None:
+@pytest.mark.parametrize("program", [WAIT, DEAF])
+def test_a_server_that_ignores_the_signal_is_killed(here: Path, program: str) -> None:
     host, log = local(here), here / "stopped.log"
-    for program in (WAIT, DEAF):
-        log.write_text("")
-        service = host.start(python(host, program), log)
-        wait_for(log, "begun")
-        assert processes.tree([service.pid])
+    log.write_text("")
+    service = host.start(python(host, program), log)
+    wait_for(log, "begun")
+    assert processes.tree([service.pid])
+    # Another time there is nothing to do.
+    for _ in range(2):
         service.stop()
         assert not processes.tree([service.pid])
-        # Another time there is nothing to do.
-        service.stop()
 
 
 def test_a_server_is_ready_when_it_listens_and_reported_when_it_ends(host: Host) -> None:

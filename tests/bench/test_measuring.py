@@ -13,7 +13,7 @@ from bench.results import CellResult, OpenLoop
 from bench.site import Site
 from bench.topology import on_this_machine
 from bench.workload import WORKLOADS, Cell, Set, Workload
-from tests.bench.made_up import description
+from tests.bench.made_up import USAGE, description
 
 RATES = (100, 200, 300, 400)
 WORKLOAD = replace(
@@ -36,13 +36,12 @@ class Limited:
 
     def run(self, _: Cell, load: Load) -> tuple[str, Figures, Usage]:
         self.asked.append(load)
-        used = Usage(1.0, Used(1.0, 1), {}, Used(1.0, 1), None)
         if load.rate is None:
-            return "", Figures(10, self._most, {"mean": 1.0}, 0, None), used
+            return "", Figures(10, self._most, {"mean": 1.0}, 0, None), USAGE
         held = load.rate <= self._most or load.seed - WORKLOAD.seed < self._from_then
         schedule = OpenLoop(10, 0, 0 if held else 5, held)
         rate = min(load.rate, self._most)
-        return "", Figures(10, rate, {"mean": 1.0, "p50": 1.0}, 10, schedule), used
+        return "", Figures(10, rate, {"mean": 1.0, "p50": 1.0}, 10, schedule), USAGE
 
 
 def of(directory: Path, workload: Workload, **systems: Limited) -> Measuring:

@@ -5,8 +5,7 @@ loaded, checked, run and stopped, and that nothing is left running.
 """
 
 import os
-import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import version
@@ -23,7 +22,6 @@ from bench.site import Site
 from bench.systems.description import described
 from bench.topology import on_this_machine
 from bench.workload import WORKLOADS, Set
-from tools.cluster import stop
 
 KEYS = 200
 SYSTEMS = described()
@@ -48,23 +46,8 @@ WORKLOAD = replace(
 
 
 @pytest.fixture(scope="module")
-def state() -> Iterator[Path]:
-    """A directory that the cluster's user can enter, unlike pytest's own."""
-    with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
-        directory.chmod(0o755)
-        yield directory
-        stop(directory, delete=True)
-
-
-@pytest.fixture(scope="module")
-def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("output")
-
-
-@pytest.fixture(scope="module")
-def result(state: Path, logs: Path) -> results.Result:
-    site = Site(WORKLOAD, on_this_machine(directory=state), state)
+def result(state: Path, tmp_path_factory: pytest.TempPathFactory) -> results.Result:
+    site, logs = Site(WORKLOAD, on_this_machine(state), state), tmp_path_factory.mktemp("output")
     cells = WORKLOAD.cells_of(SYSTEMS)
     before = _servers()
     measured = Harness(site, cells, logs).run()
@@ -103,9 +86,8 @@ def test_all_answers_of_all_systems_are_compared(result: results.Result) -> None
 
     checked, further = result.checked
     assert further.compared == all_of(ONE_OF_EACH_KIND, ("random", "batch"))
-    compared = all_of(ways, ("random", "batch")) | all_of(
-        (*ONE_OF_EACH_KIND, *FURTHER), PREDICTIONS
-    )
+    compared = all_of(ways, ("random", "batch"))
+    compared |= all_of((*ONE_OF_EACH_KIND, *FURTHER), PREDICTIONS)
     # PgBouncer of 1.21 and later is asked by prepared statements too.
     assert compared.items() <= checked.compared.items()
     assert {*checked.compared.values()} == {KEYS}
@@ -122,10 +104,10 @@ def test_every_cell_is_measured_or_has_a_reason(result: results.Result) -> None:
 
 def test_a_program_sends_the_load_generators_requests(result: results.Result) -> None:
     cells = [cell for cell in result.cells if cell.variant in CLIENTS]
+    every = {(system.name, name) for system in SYSTEMS.values() for name in system.variants}
     asked = {(cell.system, cell.variant) for cell in cells}
-    assert {client for _, client in asked} == {*CLIENTS}
-    every = ((system.name, name) for system in SYSTEMS.values() for name in system.variants)
     assert asked == {one for one in every if one[1] in CLIENTS}
+    assert {client for _, client in asked} == {*CLIENTS}
     for cell in cells:
         assert cell.predictions_per_request == 1
         assert {"mean", "p50", "max"} <= cell.latency_ms.keys()
@@ -146,13 +128,11 @@ def test_a_rate_is_held_and_counted_from_when_requests_were_due(result: results.
 
 def test_training_is_measured_each_way(result: results.Result) -> None:
     assert [way.what for way in result.training] == [*training.WAYS]
-    rows = {way.rows for way in result.training}
-    assert len(rows) == 1
-    assert 4_000 < rows.pop() <= WORKLOAD.rows
+    (rows,) = {way.rows for way in result.training}
+    assert 4_000 < rows <= WORKLOAD.rows
     for way in result.training:
         assert (way.features, way.rounds) == (10, WORKLOAD.training_rounds)
-        assert way.seconds > 0
-        assert way.peak_bytes_above_idle > 0
+        assert way.seconds > 0 and way.peak_bytes_above_idle > 0
 
 
 def test_every_run_used_processor_and_memory(result: results.Result) -> None:

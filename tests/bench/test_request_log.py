@@ -224,10 +224,11 @@ def test_a_log_is_deleted_when_it_was_read(pgbench_log: Path, tmp_path: Path) ->
 
 def test_a_closed_loop_is_sampled_and_tells_its_progress_while_it_settles() -> None:
     load = Load(clients=20, seconds=4, seed=1, warm_up=1)
-    asked = {*pgbench.command(SIMPLE, SCRIPTS, load, Path("log"))}
-    assert {"--sampling-rate=0.2", "--progress=1", "--time=5"} <= asked
-    asked = {*pgbench.command(SIMPLE, SCRIPTS, replace(load, warm_up=0), Path("log"))}
-    assert "--progress=1" not in asked
-    asked = {*pgbench.command(SIMPLE, SCRIPTS, replace(load, rate=500), Path("log"))}
-    assert {"--rate=500", "--time=6", "--log-prefix=log"} <= asked
-    assert not any("sampling" in str(word) for word in asked)
+    loads = load, replace(load, warm_up=0), replace(load, rate=500)
+    settling, settled, at_a_rate = (
+        {*pgbench.command(SIMPLE, SCRIPTS, one, Path("log"))} for one in loads
+    )
+    assert {"--sampling-rate=0.2", "--progress=1", "--time=5"} <= settling
+    assert "--progress=1" not in settled
+    assert {"--rate=500", "--time=6", "--log-prefix=log"} <= at_a_rate
+    assert not any("sampling" in str(word) for word in at_a_rate)

@@ -9,61 +9,27 @@ from typing import Any
 
 import pytest
 
+from bench import results
 from bench.processes import Used
-from bench.results import (
-    SCHEMA,
-    BadResult,
-    CellResult,
-    Checked,
-    Loading,
-    OpenLoop,
-    Result,
-    RoundTrip,
-    Run,
-    Spread,
-    Topology,
-    Training,
-    new_directory,
-    pack_raw,
-    parse,
-    write,
-)
+from bench.results import BadResult, CellResult, Spread, parse
+from bench.workload import Cell
+from tests.bench.report.made_up import cell_result, split
 
+CELL = Cell("asgi", "http", "random", 25, 5)
 LATENCY = {"mean": 1.25, "p99": 3.5}
-CLOSED = Run(
-    100, 50.5, LATENCY, 100, None, 2.0, Used(1.5, 1 << 20), {"postgres": Used(1.5, 1 << 20)},
-    Used(0.5, 1 << 16), None, "raw/cell-1.txt",
-)  # fmt: skip
-OPEN = replace(
-    CLOSED,
+MEASURED, AT_A_RATE = cell_result(CELL), cell_result(replace(CELL, rate=500))
+CLOSED = replace(
+    MEASURED.runs[0], latency_ms=LATENCY, latency_requests=100, requests_per_second=50.5,
     network=Used(0.25, 1 << 16),
-    open_loop=OpenLoop(scheduled=101, late=3, skipped=1, kept_up=True),
-)
-MEASURED = CellResult(
-    "a/http/hot/25t/5c", "a", "http", "hot", 25, 5, None, None, 1, None, [CLOSED, CLOSED],
-    None, {},
 )  # fmt: skip
-AT_A_RATE = replace(MEASURED, name="a/http/hot/25t/5c/50r", rate=50, runs=[OPEN])
-SKIPPED = replace(
-    MEASURED, name="b/prepared/hot/25t/5c", skipped="too old", runs=[],
-)  # fmt: skip
-TOPOLOGY = Topology(
-    "split", {"server": "one", "store": "two", "client": "two"},
-    {"one": {"cores": "2"}, "two": {"cores": "1"}}, {"delay_us": 250},
-    [RoundTrip("two", "one", "tcp", 0.25, 510.0, 600.0, 1_000)],
-)  # fmt: skip
-RESULT = Result(
-    SCHEMA, "2026-01-01T00:00:00+00:00", "2026-01-01T00:01:00+00:00", "0" * 40,
-    {"processor": "one"}, TOPOLOGY, {"postgresql": "15"}, {"seed": 1, "clients": {"hot": [1, 5]}},
-    {"a": {"workers": 2}}, [Loading("redis", 10, 1.0, 100)],
-    [Training("train_model", 10, 3, 25, 2, 1.5, 1 << 20)], [Checked(25, 10, {"a, one": 10})],
-    [MEASURED, AT_A_RATE, SKIPPED],
-)  # fmt: skip
+MEASURED = replace(MEASURED, runs=[CLOSED, CLOSED])
+SKIPPED = cell_result(replace(CELL, variant="prepared"), "too old")
+RESULT = replace(split(), cells=[MEASURED, AT_A_RATE, SKIPPED])
 
 
 def test_a_written_result_is_read(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
-    write(path, RESULT)
+    results.write(path, RESULT)
     assert parse(path.read_text()) == RESULT
     assert [file.name for file in tmp_path.iterdir()] == ["results.json"]
 
@@ -142,13 +108,13 @@ def test_a_run_without_all_cores_is_found_by_what_the_entry_uses_elsewhere() -> 
     cells = [
         cell([1.7]),
         # One run alone, and no other of this cell to compare it with: a larger model, as many clients.
-        cell([1.17], trees=1_000, name="a/http/hot/1000t/5c"),
-        cell([1.25, 1.1], trees=500, name="a/http/hot/500t/5c"),
+        cell([1.17], trees=1_000, name="asgi/http/random/1000t/5c"),
+        cell([1.25, 1.1], trees=500, name="asgi/http/random/500t/5c"),
         # The entry's other cells are not comparable.
-        cell([0.9], clients=1, name="a/http/hot/25t/1c"),
-        cell([0.9], rate=50, name="a/http/hot/25t/5c/50r"),
-        cell([0.9], request="ping", predictions_per_request=0, name="a/http/ping/25t/5c"),
-        cell([0.9], system="b", name="b/http/hot/25t/5c"),
+        cell([0.9], clients=1, name="asgi/http/random/25t/1c"),
+        cell([0.9], rate=50, name="asgi/http/random/25t/5c/50r"),
+        cell([0.9], request="ping", predictions_per_request=0, name="asgi/http/ping/25t/5c"),
+        cell([0.9], system="b", name="b/http/random/25t/5c"),
     ]
     found = replace(RESULT, cells=cells)
     assert [one.starved for one in found.cells] == [[], [0], [1], [], [], [], []]
@@ -160,14 +126,15 @@ def test_a_run_without_all_cores_is_found_by_what_the_entry_uses_elsewhere() -> 
 
 
 def test_every_run_has_a_separate_directory_and_one_archive(tmp_path: Path) -> None:
-    first, second = (new_directory(tmp_path, "one-2-cores") for _ in range(2))
+    first, second = (results.new_directory(tmp_path, "one-2-cores") for _ in range(2))
     assert first != second and {first.parent, second.parent} == {tmp_path / "one-2-cores"}
     for run in (first, second):
         (run / "raw").mkdir()
         (run / "raw" / "cell-1.txt").write_text("tps = 7\n")
-        pack_raw(run)
+        results.pack_raw(run)
         assert [path.name for path in run.iterdir()] == ["raw.tar.xz"]
     with tarfile.open(first / "raw.tar.xz") as archive:
         assert archive.extractfile("raw/cell-1.txt").read() == b"tps = 7\n"
     assert (first / "raw.tar.xz").read_bytes() == (second / "raw.tar.xz").read_bytes()
-    pack_raw(tmp_path)
+    # A run that printed nothing.
+    results.pack_raw(tmp_path)

@@ -1,6 +1,5 @@
 """All services refuse the same requests in the same words, and all their workers answer."""
 
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -50,13 +49,10 @@ REFUSED = [
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
-    with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
-        directory.chmod(0o755)
-        site = Site(WORKLOAD, on_this_machine(directory=directory), directory)
-        yield site
-        site.stop()
+def site(state: Path) -> Iterator[Site]:
+    site = Site(WORKLOAD, on_this_machine(state), state)
+    yield site
+    site.stop()
 
 
 @pytest.fixture(scope="module", params=SERVICES)

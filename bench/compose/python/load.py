@@ -71,7 +71,6 @@ def fill_redis(teller: Teller, url: str, request: Request) -> None:
 
 
 def main() -> None:
-    """Runs all steps."""
     url, request, trees = settings()
     teller = Teller(4)
     with psycopg.connect(autocommit=True) as connection:

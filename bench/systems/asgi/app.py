@@ -64,7 +64,6 @@ class Application:
     """A worker's service, opened when the worker starts."""
 
     def open(self) -> None:
-        """Loads the models and the features."""
         settings = Settings.read()
         load = LIBRARIES[settings.predictor]
         self._models = [load(Path(model)) for model in settings.models]
@@ -88,7 +87,6 @@ class Application:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
-        """Answers a request."""
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)
             return

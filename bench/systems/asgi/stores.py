@@ -118,7 +118,6 @@ class _Connection(_Gathering, asyncio.Protocol):
 
     @property
     def lost(self) -> bool:
-        """Whether the connection has ended."""
         return self._transport is None
 
     def connection_made(self, transport: Any) -> None:
@@ -168,7 +167,6 @@ class Redis:
         self._connecting = asyncio.Lock()
 
     async def answer(self, body: Any, verb: Verb) -> Any:
-        """Answers a request."""
         connection = self._connection
         if connection is None or connection.lost:
             connection = await self._connected()
@@ -209,7 +207,6 @@ class Memory(_Gathering):
         self._answer(waiting, [*map(self._values.get, names)])
 
     async def answer(self, body: Any, verb: Verb) -> Any:
-        """Answers a request."""
         return await self.ask(body, verb)
 
 

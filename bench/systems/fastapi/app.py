@@ -44,7 +44,6 @@ class Service:
         yield
 
     def answer(self, verb: Verb, body: Any) -> Any:
-        """Answers a request about flights."""
         wanted = verb.wanted(body)
         return verb.answer(self._models, self._store.fetch(wanted) if verb.looks_up else wanted)
 

@@ -38,7 +38,6 @@ class Pooled(Sql):
         return {**super().install(), "pgbouncer": self._version}
 
     def _lines(self, port: int, users: PurePath) -> list[str]:
-        """Returns the lines of pgbouncer.ini."""
         host = self._site.server
         settings = {
             "listen_addr": host.address, "listen_port": port, "unix_socket_dir": "",
@@ -72,7 +71,6 @@ class Pooled(Sql):
         return {**super().parts(), **started}
 
     def lacks(self, cell: Cell) -> str | None:
-        """Lacks prepared statements if PgBouncer is older than 1.21."""
         if cell.variant != "prepared" or self.can_prepare:
             return None
         wanted = ".".join(map(str, FIRST_WITH_PREPARED))

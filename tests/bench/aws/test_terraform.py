@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import time
 import urllib.request
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -58,9 +59,8 @@ def simulation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     port = local(directory).free_port()
     environment = os.environ | {"MOTO_AMIS_PATH": str(images)}
     with (directory / "log").open("w") as log:
-        process = subprocess.Popen(
-            ["moto_server", "-p", str(port)], env=environment, stdout=log, stderr=log
-        )
+        command = ["moto_server", "-p", str(port)]
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
     at = f"http://127.0.0.1:{port}"
     deadline = time.monotonic() + 30
     while True:
@@ -99,15 +99,10 @@ def terraform(
         "TF_VAR_caller_cidr": caller, "TF_VAR_public_key_file": str(directory / "key.pub"),
         "TF_VAR_placement_group": "false",
     }  # fmt: skip
-    command = ["terraform", f"-chdir={directory}", verb, *arguments]
     return subprocess.run(
-        command,
-        env=os.environ | variables,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+        ["terraform", f"-chdir={directory}", verb, *arguments], env=os.environ | variables,
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
 
 
 def test_the_files_are_formatted_and_valid(directory: Path) -> None:
@@ -126,9 +121,9 @@ def test_ssh_from_everywhere_is_refused(directory: Path, caller: str) -> None:
 def made_of(directory: Path) -> dict[str, list[dict[str, Any]]]:
     """Returns the resources in the state, by kind."""
     state = json.loads(terraform(directory, "show", "-json").stdout)
-    found: dict[str, list[dict[str, Any]]] = {}
+    found = defaultdict(list)
     for one in state["values"]["root_module"]["resources"]:
-        found.setdefault(one["type"], []).append(one["values"])
+        found[one["type"]].append(one["values"])
     return found
 
 

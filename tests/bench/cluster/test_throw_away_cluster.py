@@ -6,13 +6,13 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from tests.bench.conftest import reachable
 from tools.cluster import Cluster, start, stop
 from tools.cluster.paths import LONGEST_SOCKET_PATH, RECORD, Place
 
@@ -21,20 +21,10 @@ PREFERRED_PORT = 54340
 
 
 @pytest.fixture
-def reachable() -> Iterator[Path]:
-    """A directory that every user can enter, unlike pytest's own."""
-    with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
-        directory.chmod(0o755)
-        yield directory
-
-
-@pytest.fixture
-def state(reachable: Path) -> Iterator[Path]:
+def state() -> Iterator[Path]:
     """A state directory whose cluster, if any, is deleted after the test."""
-    directory = reachable / "state"
-    yield directory
-    stop(directory, delete=True)
+    with reachable("state") as directory:
+        yield directory / "state"
 
 
 def answer(cluster: Cluster) -> int:
@@ -79,45 +69,31 @@ def test_a_taken_port_is_left_alone(state: Path) -> None:
         assert answer(moved) == 42
 
 
-def test_a_long_path_gets_a_socket_elsewhere(reachable: Path) -> None:
-    directory = reachable / ("deep" * 30)
-    try:
-        cluster, _ = start(directory, PREFERRED_PORT)
-        assert not Path(cluster.place.home).is_relative_to(directory)
+@pytest.mark.parametrize(
+    ("name", "mode", "inside"),
+    [
+        # A socket's path is short, a blank does no harm, and the cluster's user must enter the directory.
+        ("deep" * 30, 0o755, False),
+        ("a b", 0o755, True),
+        ("closed", 0o700, os.geteuid() != 0),
+    ],
+)
+def test_files_lie_elsewhere_only_where_they_must(name: str, mode: int, inside: bool) -> None:
+    with reachable(f"{name}/state") as parent:
+        directory = parent / name
+        directory.mkdir(mode=mode)
+        cluster, _ = start(directory / "state", PREFERRED_PORT)
+        assert Path(cluster.place.home).is_relative_to(directory) == inside
         assert len(os.fsencode(cluster.host)) < LONGEST_SOCKET_PATH
         assert answer(cluster) == 42
-        assert start(directory, PREFERRED_PORT)[0] == cluster
-    finally:
-        stop(directory, delete=True)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root hands the cluster to another user")
-def test_a_directory_that_the_user_cannot_enter_is_not_used(reachable: Path) -> None:
-    closed = reachable / "closed"
-    closed.mkdir(mode=0o700)
-    try:
-        cluster, _ = start(closed / "state", PREFERRED_PORT)
-        assert not Path(cluster.place.home).is_relative_to(closed)
-        assert answer(cluster) == 42
-        assert closed.stat().st_mode & 0o777 == 0o700
-    finally:
-        stop(closed / "state", delete=True)
+        assert start(directory / "state", PREFERRED_PORT)[0] == cluster
+        assert directory.stat().st_mode & 0o777 == mode
 
 
 def test_it_is_closed_to_others(cluster: Cluster) -> None:
     with pytest.raises(psycopg.OperationalError, match="password"):
         psycopg.connect(host="127.0.0.1", port=cluster.port, user="postgres", dbname="postgres")
     assert Path(cluster.host).stat().st_mode & 0o077 == 0
-
-
-def test_a_blank_in_the_path_does_no_harm(reachable: Path) -> None:
-    directory = reachable / "a b"
-    try:
-        cluster, _ = start(directory, PREFERRED_PORT)
-        assert " " in cluster.host
-        assert answer(cluster) == 42
-    finally:
-        stop(directory, delete=True)
 
 
 def test_programs_reach_the_database_through_the_environment(cluster: Cluster) -> None:
