@@ -29,7 +29,8 @@ FIGURES = {
 FRAMES = """<!doctype html>{frames}<pre></pre><script>
 addEventListener("load", () => {{
   const told = [...document.querySelectorAll("iframe")].map((frame) => {{
-    const {{document, getComputedStyle}} = frame.contentWindow, all = (what) => [...document.querySelectorAll(what)];
+    const {{document, getComputedStyle}} = frame.contentWindow;
+    const all = (what) => [...document.querySelectorAll(what)];
     const shown = () => all("#panels li").map((row) => ({{
       cell: row.dataset.cell, figure: row.dataset.figure, value: row.dataset.value,
       text: row.querySelector("summary").innerText, command: row.querySelector("code").textContent }}));
