@@ -1,7 +1,7 @@
 """Connections of a test, closed when it ends, and what tells that the server crashed meanwhile."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from typing import Any, NamedTuple
 
@@ -49,6 +49,16 @@ def in_parallel(connection: psycopg.Connection) -> None:
     """Makes parallel plans free for this connection."""
     for setting in ("parallel_setup_cost", "parallel_tuple_cost", "min_parallel_table_scan_size"):
         connection.execute(f"SET {setting} = 0")
+
+
+def make_table(
+    connection: psycopg.Connection, name: str, columns: str, rows: Iterable[Sequence[Any]]
+) -> None:
+    """Creates a table of these columns and rows, whose values of NumPy become Python's."""
+    connection.execute(f"CREATE TABLE {name} ({columns})")
+    with connection.cursor().copy(f"COPY {name} FROM STDIN") as copy:
+        for row in rows:
+            copy.write_row([one.tolist() if hasattr(one, "tolist") else one for one in row])
 
 
 def plan_of(connection: psycopg.Connection, query: str, options: str = "") -> str:

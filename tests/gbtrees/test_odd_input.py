@@ -15,18 +15,16 @@ from scipy import sparse
 
 import gbtrees
 from tests.damage import changed
-from tests.gbtrees import golden
+from tests.extension.e2e import golden
 from tests.times import TIMES
 
 DAMAGED = 500 * TIMES
 ODD_CALLS = 2000 * TIMES
-FILES = [
-    "xgboost/3.4.1/binary_logistic.ubj",
-    "xgboost/3.4.1/categorical.json",
-    "lightgbm/4.7.0/multiclass.txt",
-    "lightgbm/4.7.0/categorical.txt",
-    "catboost/1.2.10/multiclass.cbm",
-]
+
+
+CALLS = (
+    "predict", "margins", "predict_proba", "predict_class", "contributions", "leaves", "interactions",
+)  # fmt: skip
 
 
 class Array:
@@ -71,12 +69,9 @@ ODD: list[Any] = [
 
 @pytest.fixture(scope="module")
 def files() -> list[bytes]:
-    of = [
-        case.content
-        for library in ("xgboost", "lightgbm", "catboost")
-        for case in golden.cases(library)
-    ]
-    return [content for content in of if len(content) < 60_000]
+    libraries = ("xgboost", "lightgbm", "catboost")
+    found = [case.content for library in libraries for case in golden.cases(library)]
+    return [content for content in found if len(content) < 60_000]
 
 
 def test_damaged_files_are_refused_or_read(files: list[bytes]) -> None:
@@ -89,14 +84,8 @@ def test_damaged_files_are_refused_or_read(files: list[bytes]) -> None:
             continue
         taken += 1
         rows = np.random.default_rng(1).normal(size=(3, model.num_features))
-        for call in (
-            model.predict,
-            model.margins,
-            model.contributions,
-            model.leaves,
-            model.predict_class,
-        ):
-            attempted(call, rows)
+        for call in ("predict", "margins", "contributions", "leaves", "predict_class"):
+            attempted(getattr(model, call), rows)
         attempted(model.to_sql, "m")
     print(f"{taken} of {DAMAGED} are read")
     assert 0 < taken < DAMAGED
@@ -113,33 +102,19 @@ def test_odd_arguments_raise_one_class_of_error(files: list[bytes]) -> None:
     draw = random.Random(2)
     loaded = [gbtrees.Model(draw.choice(files)) for _ in range(20)]
 
-    def odd() -> Any:
-        return draw.choice(ODD)
+    def odd(names: Any, share: float) -> dict[str, Any]:
+        return {name: draw.choice(ODD) for name in names if draw.random() < share}
 
     for _ in range(ODD_CALLS):
         model = draw.choice(loaded)
-        kind = draw.randrange(8)
+        kind, one = draw.randrange(8), draw.choice(ODD)
         if kind == 0:
-            options = {
-                name: odd() for name in ("rounds", "feature_names", "labels") if draw.random() < 0.5
-            }
-            attempted(gbtrees.Model, draw.choice((draw.choice(files), odd())), **options)
+            options = odd(("rounds", "feature_names", "labels"), 0.5)
+            attempted(gbtrees.Model, draw.choice((draw.choice(files), one)), **options)
         elif kind == 1:
-            names = ("schema", "version", "unknown_category")
-            options = {name: odd() for name in names if draw.random() < 0.3}
-            attempted(model.to_sql, draw.choice(("m", odd())), **options)
+            options = odd(("schema", "version", "unknown_category"), 0.3)
+            attempted(model.to_sql, draw.choice(("m", one)), **options)
         elif kind == 2:
-            attempted(model.importance, odd())
+            attempted(model.importance, one)
         else:
-            names = (
-                "predict",
-                "margins",
-                "predict_proba",
-                "predict_class",
-                "contributions",
-                "leaves",
-                "interactions",
-            )
-            call = getattr(model, draw.choice(names))
-            options = {"n_jobs": odd()} if draw.random() < 0.1 else {}
-            attempted(call, odd(), **options)
+            attempted(getattr(model, draw.choice(CALLS)), one, **odd(("n_jobs",), 0.1))

@@ -1,11 +1,57 @@
-"""Predictions of XGBoost itself, and the distance of other predictions from them."""
+"""scikit-learn's data sets, models of them, and the distance of predictions from a library's."""
+
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import xgboost as xgb
+from psycopg import Connection, sql
+from sklearn import datasets
 
-from tests.extension.e2e.datasets import Dataset
+import lightgbm as lgb
 
 VALUE_ULPS = 2
+LOADERS = {
+    "wine": datasets.load_wine,
+    "digits": datasets.load_digits,
+    "breast_cancer": datasets.load_breast_cancer,
+    "diabetes": datasets.load_diabetes,
+}
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Features by row, their names, and a target."""
+
+    name: str
+    features: np.ndarray
+    names: list[str]
+    target: np.ndarray
+
+    @property
+    def columns(self) -> str:
+        """The features of a row `t` of the table."""
+        return ", ".join(f't."{name}"' for name in self.names)
+
+    def store(self, connection: Connection) -> None:
+        """Makes a temporary table of the data set: `id`, then a column a feature; NaN is NULL."""
+        columns = [sql.SQL("{} float8").format(sql.Identifier(name)) for name in self.names]
+        table, fields = sql.Identifier(self.name), sql.SQL(", ").join(columns)
+        made = sql.SQL("CREATE TEMP TABLE {} (id int PRIMARY KEY, {})").format(table, fields)
+        connection.execute(made)
+        into = sql.SQL("COPY {} FROM STDIN").format(table)
+        with connection.cursor() as cursor, cursor.copy(into) as copy:
+            for number, row in enumerate(self.features):
+                copy.write_row([number, *(None if np.isnan(value) else value for value in row)])
+
+
+def load(name: str) -> Dataset:
+    """A data set as it comes, but for a tenth of its values, which is missing, always the same ones."""
+    loaded = LOADERS[name]()
+    features = loaded.data.astype(np.float64)
+    features[np.random.default_rng(5).random(features.shape) < 0.1] = np.nan
+    names = [str(column).lower() for column in loaded.feature_names]
+    return Dataset(name, features, names, loaded.target.astype(np.float64))
 
 
 def train(dataset: Dataset, params: dict) -> xgb.Booster:
@@ -20,9 +66,18 @@ def margins(booster: xgb.Booster, features: np.ndarray) -> np.ndarray:
     return booster.predict(data, output_margin=True).reshape(len(features), -1)
 
 
-def model_bytes(booster: xgb.Booster) -> bytes:
-    """The model file."""
-    return bytes(booster.save_raw("ubj"))
+def model_bytes(model: Any) -> bytes:
+    """The file of a booster of XGBoost or LightGBM, or of a model of CatBoost."""
+    if isinstance(model, xgb.Booster):
+        return bytes(model.save_raw("ubj"))
+    if isinstance(model, lgb.Booster):
+        return model.model_to_string().encode()
+    return model._serialize_model()
+
+
+def column(connection: Connection, query: str, arguments: Any = None) -> list:
+    """The values of a query of one column."""
+    return [value for (value,) in connection.execute(query, arguments)]
 
 
 def floats(rows: list) -> np.ndarray:

@@ -1,7 +1,12 @@
-"""Categorical features: values of the file's dictionary or of one given with it, or bare codes."""
+"""Categorical features: values of the file's dictionary or of one given with it, or bare codes.
+
+Unknown ones go by the policy of the model: its precedence, its reach, and the count of such rows.
+"""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,8 +14,10 @@ import pytest
 import xgboost as xgb
 from psycopg import Connection, errors
 
-from tests.connections import Notice
-from tests.extension.e2e.reference import assert_same_bits, floats, model_bytes
+import lightgbm as lgb
+from tests.connections import Connect, Notice, make_table
+from tests.extension.e2e.conftest import Load
+from tests.extension.e2e.reference import assert_same_bits, column, floats, model_bytes
 from tests.extension.lifecycle.models import constant
 
 # XGBoost before 3.4 loses other characters than ASCII; the golden models of 3.4 have some.
@@ -58,13 +65,11 @@ def sold(request: pytest.FixtureRequest, connection: Connection) -> Sold:
     data = xgb.DMatrix(rows, label, enable_categorical=True, **named)
     params = {"max_cat_to_onehot": 100 if request.param == "one-hot" else 1, "max_depth": 6}
     booster = xgb.train({"nthread": 1, **params}, data, 10)
-    connection.execute(
-        "CREATE TEMP TABLE sold (id int, colour text, size int8, grade float8, weight float8)"
-    )
     arrays = array.astype(object).where(array.notna(), None).to_numpy().tolist()
-    with connection.cursor().copy("COPY sold FROM STDIN") as copy:
-        for number, row in enumerate(zip(*columns.values(), strict=True)):
-            copy.write_row([number, *row, arrays[number][3]])
+    declared = "id int, colour text, size int8, grade float8, weight float8"
+    weights = [row[3] for row in arrays]
+    rows = zip(range(ROWS), *columns.values(), weights, strict=True)
+    make_table(connection, "pg_temp.sold", declared, rows)
     given = json.dumps(categories) if is_given else None
     connection.execute(LOAD, (model_bytes(booster), given))
     return Sold(arrays, booster.predict(data, output_margin=True).reshape(ROWS, 1))
@@ -72,28 +77,15 @@ def sold(request: pytest.FixtureRequest, connection: Connection) -> Sold:
 
 def margins(connection: Connection, features: str) -> np.ndarray:
     query = f"SELECT predict_margin('m', {features}) FROM sold AS t ORDER BY id"
-    return floats([answer for (answer,) in connection.execute(query)])
+    return floats(column(connection, query))
 
 
-@pytest.mark.parametrize(
-    "features",
-    [
-        "colour, size, grade, weight",
-        "colour::varchar, size::numeric, grade::numeric, weight",
-        "t",
-        "to_jsonb(t)",
-    ],
-)
+@pytest.mark.parametrize("features", [
+    "colour, size, grade, weight", "colour::varchar, size::numeric, grade::numeric, weight", "t",
+    "to_jsonb(t)",
+])  # fmt: skip
 def test_values_become_codes(connection: Connection, sold: Sold, features: str) -> None:
     assert_same_bits(margins(connection, features), sold.margins)
-
-
-def test_an_enum_is_text(connection: Connection, sold: Sold) -> None:
-    labels = ", ".join("'" + colour.replace("'", "''") + "'" for colour in [*COLOURS, BEYOND_ASCII])
-    connection.execute(f"CREATE TYPE colours AS ENUM ({labels})")
-    found = margins(connection, "colour::colours, size, grade, weight")
-    connection.execute("DROP TYPE colours")
-    assert_same_bits(found, sold.margins)
 
 
 def test_an_array_has_codes(connection: Connection, sold: Sold) -> None:
@@ -103,18 +95,15 @@ def test_an_array_has_codes(connection: Connection, sold: Sold) -> None:
     assert_same_bits(floats(found), sold.margins)
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"flavour": ["a"]}, 'no feature "flavour"'),
-        ({"f1": "red"}, "must be an array"),
-        ({"f1": ["red", 1]}, "all strings or all numbers"),
-        ({"f1": ["red", None]}, "strings or numbers"),
-        ({"f1": []}, "at least one"),
-        ({"f1": ["red"] * 6}, "same category twice"),
-        (["red"], "must be an object"),
-    ],
-)
+@pytest.mark.parametrize(("given", "message"), [
+    ({"flavour": ["a"]}, 'no feature "flavour"'),
+    ({"f1": "red"}, "must be an array"),
+    ({"f1": ["red", 1]}, "all strings or all numbers"),
+    ({"f1": ["red", None]}, "strings or numbers"),
+    ({"f1": []}, "at least one"),
+    ({"f1": ["red"] * 6}, "same category twice"),
+    (["red"], "must be an object"),
+])  # fmt: skip
 def test_invalid_categories_are_refused(
     connection: Connection, given: object, message: str
 ) -> None:
@@ -191,3 +180,199 @@ def test_a_slice_that_has_lost_its_categories_is_refused_without_them(
     found = connection.execute(query, (sizes.tolist(), frame["x"].tolist())).fetchall()
     expected = booster.predict(data, iteration_range=(0, 5))
     assert_same_bits(floats(found), expected.reshape(-1, 1))
+
+
+KNOWN = ["blue", "green", "red"]
+TRAINED = 60
+FORMS = {
+    "columns": "SELECT predict('m', {}, 1)",
+    "row": "SELECT predict('m', t) FROM (SELECT {} AS colour, 1 AS size) AS t",
+    "jsonb": "SELECT predict('m', jsonb_build_object('colour', {}, 'size', 1))",
+    "batch": "SELECT avg(predict('m', {}, s)) FROM generate_series(1, 1000) AS s",
+    "class of a row per model": "SELECT predict(n, {}, 1) FROM (VALUES ('m'), ('m@1')) AS v (n)",
+}
+
+
+def frame() -> tuple[pd.DataFrame, np.ndarray]:
+    draw = np.random.default_rng(4)
+    codes = draw.integers(-1, 3, TRAINED)
+    colour = pd.Categorical.from_codes(codes, categories=KNOWN)
+    columns = pd.DataFrame({"colour": colour, "size": draw.normal(size=TRAINED)})
+    return columns, codes * 3.0 + columns["size"].to_numpy()
+
+
+def boosted() -> xgb.Booster:
+    columns, target = frame()
+    return xgb.train({"nthread": 1}, xgb.DMatrix(columns, target, enable_categorical=True), 5)
+
+
+def light(**params: object) -> lgb.Booster:
+    given = {"num_threads": 1, "verbose": -1, "min_data_per_group": 1, "cat_smooth": 1}
+    given |= {"min_data_in_leaf": 3, **params}
+    return lgb.train(given, lgb.Dataset(*frame()), 5)
+
+
+def encoded() -> bytes:
+    """A tree ensemble in which another category has a code."""
+    tree = {
+        "left": [1, -1, -1], "right": [2, -1, -1], "feature": [0, 0, 0], "threshold": [0, 0, 0],
+        "missing_left": [True, False, False], "category_set": [0, -1, -1], "category_sets": [[0]],
+        "leaf_values": [0.5, -0.5],
+    }  # fmt: skip
+    model = {
+        "tree_ensemble": 1, "num_features": 2, "feature_names": ["colour", "size"],
+        "categories": [KNOWN, None], "unknown_category": [True, False], "trees": [tree],
+    }  # fmt: skip
+    return json.dumps(model).encode()
+
+
+MODELS: dict[str, Callable[[], Any]] = {
+    "xgboost": boosted,
+    "lightgbm": light,
+    "linear": lambda: light(linear_tree=True),
+}
+
+
+@pytest.mark.parametrize("library", MODELS)
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("setting", ["error", "missing"])
+@pytest.mark.parametrize("policy", [None, "error", "missing", "library"])
+def test_the_policy_of_a_model_comes_before_the_setting(
+    connection: Connection, library: str, form: str, setting: str, policy: str | None
+) -> None:
+    connection.execute("SELECT load_model('m', %s)", (model_bytes(MODELS[library]()),))
+    connection.execute("SELECT set_unknown_category('m', %s)", (policy,))
+    connection.execute(f"SET pgboost.unknown_category = {setting}")
+    of_library = "error" if library == "xgboost" else "missing"
+    query = FORMS[form]
+    known = connection.execute(query.format("NULL::text")).fetchall()
+    if {None: setting, "library": of_library}.get(policy, policy) == "missing":
+        assert connection.execute(query.format("'pink'::text")).fetchall() == known
+        return
+    with pytest.raises(errors.InvalidTextRepresentation, match="pink") as failed:
+        connection.execute(query.format("'pink'::text"))
+    hint = failed.value.diag.message_hint or ""
+    assert ("set_unknown_category" in hint) == (policy is not None)
+
+
+def test_an_open_session_follows_the_policy_and_a_rollback(connect: Connect, load: Load) -> None:
+    owner, other = connect(), connect()
+    load(boosted())
+    query = FORMS["columns"].format("'pink'")
+    with pytest.raises(errors.InvalidTextRepresentation):
+        other.execute(query)
+    owner.execute("BEGIN")
+    owner.execute("SELECT set_unknown_category('m', 'missing')")
+    owner.execute(query)
+    with pytest.raises(errors.InvalidTextRepresentation):
+        other.execute(query)
+    owner.execute("ROLLBACK")
+    with pytest.raises(errors.InvalidTextRepresentation):
+        owner.execute(query)
+    owner.execute("SELECT set_unknown_category('m', 'missing')")
+    other.execute(query)
+    owner.execute("SELECT rename_model('m', 'renamed')")
+    other.execute(query.replace("'m'", "'renamed'"))
+    owner.execute("SELECT drop_model('renamed')")
+
+
+def test_model_info_shows_the_policy_of_all_versions(connection: Connection, load: Load) -> None:
+    load(boosted())
+    shown = "SELECT model_info('m@2') -> 'unknown_category', model_info('m') -> 'unknown_category'"
+    load(boosted())
+    for policy in ("library", "error", None):
+        connection.execute("SELECT set_unknown_category('m', %s)", (policy,))
+        assert connection.execute(shown).fetchone() == (policy, policy)
+
+
+@pytest.mark.parametrize(("arguments", "error"), [
+    ("'m', 'ignore'", errors.InvalidParameterValue), ("'m', 'MISSING'", errors.InvalidParameterValue),
+    ("'m@1', 'missing'", errors.InvalidParameterValue), ("'n', 'missing'", errors.UndefinedObject),
+    ("NULL, 'missing'", errors.NullValueNotAllowed),
+])  # fmt: skip
+def test_other_policies_and_models_are_errors(
+    connection: Connection, load: Load, arguments: str, error: type[Exception]
+) -> None:
+    load(boosted())
+    with pytest.raises(error):
+        connection.execute(f"SELECT set_unknown_category({arguments})")
+
+
+def test_a_pinned_prediction_has_no_policy(connection: Connection, load: Load) -> None:
+    load(boosted(), name="pinned")
+    connection.execute("SELECT pin_model('pinned@1'), set_unknown_category('pinned', 'missing')")
+    with pytest.raises(errors.InvalidTextRepresentation, match="pink"):
+        connection.execute("SELECT predict_pinned('pinned@1', 'pink'::text, 1)")
+    connection.execute("SELECT unpin_model('pinned@1')")
+
+
+def test_evaluations_and_exported_functions_follow_the_policy(
+    connection: Connection, load: Load
+) -> None:
+    load(light())
+    source = "SELECT ''pink'' AS colour, 1 AS size, 2 AS y"
+    calls = [
+        f"evaluate_model('m', '{source}', 'y')", f"partial_dependence('m', '{source}', 'size')",
+        f"permutation_importance('m', '{source}', 'y')",
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(errors.InvalidTextRepresentation):
+            connection.execute(f"SELECT {call}")
+    script = "SELECT export_model_sql('m', 'exported', 'pg_temp')"
+    (without,) = connection.execute(script).fetchone()
+    connection.execute("SELECT set_unknown_category('m', 'library')")
+    for call in calls:
+        connection.execute(f"SELECT {call}")
+    (exported,) = connection.execute(script).fetchone()
+    connection.execute("SELECT set_unknown_category('m', 'missing')")
+    assert connection.execute(script).fetchone() == (exported,) != (without,)
+
+
+def counted(connection: Connection, query: str) -> tuple[int, ...]:
+    """Rows, those with a missing value and those with an unknown category, that a statement counts."""
+    connection.execute("SELECT pg_stat_pgboost_reset()")
+    connection.execute(query)
+    columns = "sum(rows)::int, sum(missing_rows)::int, sum(unknown_rows)::int"
+    return connection.execute(f"SELECT {columns} FROM pg_stat_pgboost").fetchone()
+
+
+VALUES = (
+    "(VALUES ('red', 1::float8), ('pink', 2), (NULL, 3), ('red', NULL), ('gold', NULL), ('blue', 'NaN'))"
+    " AS v (colour, size)"
+)
+MANY = f"(SELECT v.* FROM {VALUES}, generate_series(1, 100)) AS v"
+
+
+@pytest.mark.parametrize("library", MODELS)
+@pytest.mark.parametrize("features", ["colour, size::float8", "v", "to_jsonb(v)"])
+def test_rows_with_unknown_categories_are_counted(
+    connection: Connection, load: Load, library: str, features: str
+) -> None:
+    load(MODELS[library]())
+    connection.execute("SET pgboost.track_predictions = on")
+    connection.execute("SELECT set_unknown_category('m', 'missing')")
+    one_by_one = f"SELECT predict('m', {features}) FROM {VALUES} LIMIT 6"
+    assert counted(connection, one_by_one) == (6, 5, 2)
+    many = f"SELECT sum(predict('m', {features})) FROM {MANY}"
+    assert counted(connection, many) == (600, 500, 200)
+
+
+def test_categories_with_a_code_for_unknown_ones_are_counted(
+    connection: Connection, load: Load
+) -> None:
+    load(encoded())
+    connection.execute("SET pgboost.track_predictions = on")
+    query = f"SELECT sum(predict('m', colour, size::float8)) FROM {MANY}"
+    assert counted(connection, query) == (600, 400, 200)
+    query = "SELECT predict('m', 'pink'::text, 1)"
+    assert counted(connection, query) == (1, 0, 1)
+
+
+def test_no_row_is_counted_for_numbers_that_are_no_categories(
+    connection: Connection, load: Load
+) -> None:
+    data = xgb.DMatrix(np.ones((4, 2)), label=np.arange(4), feature_names=["colour", "size"])
+    booster = xgb.train({"nthread": 1}, data, 1)
+    load(booster)
+    connection.execute("SET pgboost.track_predictions = on")
+    assert counted(connection, "SELECT predict('m', NULL::real, 'NaN'::real)") == (1, 1, 0)

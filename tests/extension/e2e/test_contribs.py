@@ -1,4 +1,4 @@
-"""predict_contribs and predict_interactions are the library's: XGBoost's, LightGBM's and CatBoost's.
+"""predict_contribs, predict_interactions and feature_importance are the library's.
 
 XGBoost's own error is some millionths of the largest contribution, and so is what is allowed there. The
 others compute doubles.
@@ -13,9 +13,11 @@ import pytest
 from psycopg import Connection, errors
 
 from catboost import CatBoostError, Pool
-from tests.extension.e2e import golden
+from tests.connections import Notice
+from tests.extension.e2e import golden, reference
+from tests.extension.e2e.conftest import Load
 from tests.extension.e2e.explained import explained
-from tests.extension.e2e.reference import floats
+from tests.extension.e2e.reference import column, floats
 from tests.extension.formats import catboost, lightgbm, xgboost
 from tests.extension.formats.frame import ask, store
 from tools.cluster import Cluster
@@ -176,7 +178,7 @@ def test_lines_are_the_contributions_largest_first(case: Case) -> None:
 
 @pytest.mark.parametrize("outputs", [1, 2])
 def test_scaled_catboost_adds_up_where_its_own_does_not(
-    connection: Connection, outputs: int
+    connection: Connection, load: Load, outputs: int
 ) -> None:
     """CatBoost refuses a scale with one output, and leaves it out with several."""
     frame = catboost.make_frame()
@@ -185,14 +187,12 @@ def test_scaled_catboost_adds_up_where_its_own_does_not(
     targets = label if outputs == 1 else np.stack([label, -label], axis=1)
     model = catboost.train(frame, targets, catboost.MODELS["RMSE"] | loss)
     model.set_scale_and_bias(3.0, [1.0, 2.0][:outputs])
-    connection.execute("SELECT load_model('m', %s)", (catboost.file_of(model, "cbm"),))
+    load(model)
     store(connection, frame.iloc[:ROWS])
     found = floats(ask(connection, "predict_contribs", "t")).reshape(ROWS, outputs, -1)
     margins = floats(ask(connection, "predict_margin", "t")).reshape(ROWS, outputs)
-    largest = np.abs(found).max()
-    assert (
-        np.abs(found.sum(axis=-1, dtype=np.float64) - margins).max() <= NEAR["catboost"] * largest
-    )
+    largest, sums = np.abs(found).max(), found.sum(axis=-1, dtype=np.float64)
+    assert np.abs(sums - margins).max() <= NEAR["catboost"] * largest
     pool = Pool(frame.iloc[:ROWS], cat_features=catboost.CATEGORICAL)
     if outputs == 1:
         with pytest.raises(CatBoostError, match="Non-identity"):
@@ -202,12 +202,9 @@ def test_scaled_catboost_adds_up_where_its_own_does_not(
         assert np.abs(theirs.sum(axis=-1) - margins).max() > 0.01 * largest
 
 
-def test_onnx_has_no_covers(connection: Connection) -> None:
-    file = golden.file(golden.names("onnx/*/*.onnx")[0])
-    connection.execute("SELECT load_model('m', %s)", (file,))
-    features = connection.execute(
-        "SELECT features FROM pgboost_models WHERE name = 'm' AND deployed"
-    ).fetchone()[0]
+def test_onnx_has_no_covers(connection: Connection, load: Load) -> None:
+    load(golden.file(golden.names("onnx/*/*.onnx")[0]))
+    (features,) = column(connection, "SELECT features FROM pgboost_models WHERE name = 'm'")
     row = f"array_fill(i::real, ARRAY[{features}])"
     # By row, and in batches.
     for rows in (1, 1000):
@@ -219,3 +216,54 @@ def test_onnx_has_no_covers(connection: Connection) -> None:
     with pytest.raises(errors.FeatureNotSupported):
         connection.execute(f"SELECT e.* {source}, explain_prediction('m', {row}) AS e")
     connection.execute(f"SELECT predict_array('m', {row}) {source}")
+
+
+TREES, WINE = {"objective": "reg:squarederror"}, {"objective": "multi:softprob", "num_class": 3}
+KINDS = ["weight", "gain", "cover", "total_gain", "total_cover"]
+IMPORTANCE = "SELECT importance FROM feature_importance('m', %s)"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("name", "params"), [
+    ("breast_cancer", {"objective": "binary:logistic"}),
+    ("wine", {**WINE, "num_parallel_tree": 2}),
+    ("diabetes", {**TREES, "tree_method": "exact", "gamma": 40000}),
+    ("diabetes", {**TREES, "booster": "dart", "rate_drop": 0.5}),
+    ("wine", {**WINE, "multi_strategy": "multi_output_tree"}),
+], ids=["logistic", "softprob", "pruned", "dart", "vectors"])  # fmt: skip
+def test_importances_are_those_of_get_score(
+    connection: Connection, load: Load, name: str, params: dict, kind: str
+) -> None:
+    dataset = reference.load(name)
+    booster = reference.train(dataset, params)
+    load(booster)
+    query = "SELECT feature, importance FROM feature_importance('m', %s)"
+    found = dict(connection.execute(query, (kind,)).fetchall())
+    score = booster.get_score(importance_type=kind)
+    given = [found.pop(feature, 0.0) for feature in dataset.names]
+    assert not found
+    wanted = [score.get(feature, 0.0) for feature in dataset.names]
+    assert np.allclose(given, wanted, rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize(("file", "kinds"), [
+    ("catboost/*/depthwise.cbm", ["weight", "cover", "total_cover"]),
+    ("onnx/*/forest_classes.onnx", ["weight"]), ("lightgbm/*/binary.txt", KINDS),
+])  # fmt: skip
+def test_missing_importances_are_null_with_a_notice(
+    connection: Connection, load: Load, notices: list[Notice], file: str, kinds: list[str]
+) -> None:
+    load(golden.file(golden.names(file)[-1]))
+    features = column(connection, "SELECT feature FROM model_features('m')")
+    for kind in KINDS:
+        found = column(connection, IMPORTANCE, (kind,))
+        assert len(found) == len(features)
+        if kind in kinds:
+            assert not notices
+            assert found[0] > 0 and None not in found
+        else:
+            message = f'the file of model "m" has no {"covers" if "cover" in kind else "gains"}'
+            hint = f"Pass importance_type => {' or '.join(map(repr, kinds))}."
+            assert notices == [Notice("NOTICE", message, None, hint)]
+            assert set(found) == {None}
+        notices.clear()

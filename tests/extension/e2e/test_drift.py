@@ -10,6 +10,7 @@ import xgboost as xgb
 from psycopg import Connection, errors
 from scipy import stats
 
+from tests.connections import make_table
 from tests.extension.e2e.reference import model_bytes
 from tools.cluster import Cluster
 
@@ -58,12 +59,9 @@ def tables(cluster: Cluster, dbname: str) -> None:
     with cluster.connect(dbname) as connection:
         connection.execute("CREATE EXTENSION pgboost_train")
         for table, columns in (("before", drawn(1, 0)), ("now", drawn(2, 0.3))):
-            connection.execute(
-                f"CREATE TABLE {table} (exact float8, many float8, few float8, region text, y float8)"
-            )
-            with connection.cursor().copy(f"COPY {table} FROM STDIN") as copy:
-                for row in zip(*columns.values(), strict=True):
-                    copy.write_row([*(value.item() for value in row), row[0].item()])
+            declared = "exact float8, many float8, few float8, region text, y float8"
+            rows = zip(*columns.values(), columns["exact"], strict=True)
+            make_table(connection, table, declared, rows)
         connection.execute("SELECT * FROM train_model('trained', 'before', 'y', rounds => 2)")
         data = xgb.DMatrix(np.ones((4, 2)), label=np.arange(4), feature_names=["exact", "many"])
         booster = xgb.train({"nthread": 1}, data, 1)

@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.inspection import partial_dependence, permutation_importance
 
 import lightgbm as lgb
+from tests.connections import make_table
 from tests.extension.e2e.reference import model_bytes
 from tools.cluster import Cluster
 
@@ -113,10 +114,8 @@ def models(cluster: Cluster, dbname: str) -> None:
         kinds = {column: "text" if column == "region" else "float8" for column in TABLE}
         kinds |= {"two": "int", "three": "int"}
         declared = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
-        connection.execute(f"CREATE TABLE t ({declared})")
-        with connection.cursor().copy("COPY t FROM STDIN") as copy:
-            for row in TABLE.astype(object).where(TABLE.notna(), None).itertuples(index=False):
-                copy.write_row(row)
+        rows = TABLE.astype(object).where(TABLE.notna(), None)
+        make_table(connection, "t", declared, rows.itertuples(index=False))
         for name, (file, _) in MODELS.items():
             connection.execute("SELECT load_model(%s, %s)", (name, file))
 
@@ -350,14 +349,11 @@ def test_impossible_calls_are_errors(connection: Connection, call: str) -> None:
 MORE = "SELECT few + n AS few, many, gaps, region, y FROM t, generate_series(1, 10) AS n"
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        f"permutation_importance('number', '{MORE}', 'y')",
-        f"partial_dependence('number', '{MORE}', 'many', 'few', 8000)",
-        "partial_dependence('number', 't', 'many', points => 9000)",
-    ],
-)
+@pytest.mark.parametrize("call", [
+    f"permutation_importance('number', '{MORE}', 'y')",
+    f"partial_dependence('number', '{MORE}', 'many', 'few', 8000)",
+    "partial_dependence('number', 't', 'many', points => 9000)",
+])  # fmt: skip
 def test_more_than_work_mem_is_an_error(connection: Connection, call: str) -> None:
     connection.execute("SET work_mem = '64kB'")
     with pytest.raises(errors.ProgramLimitExceeded, match="work_mem"):

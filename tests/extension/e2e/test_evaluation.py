@@ -16,10 +16,84 @@ from psycopg import Connection, errors
 from scipy import stats
 from sklearn import metrics
 
-from tests.extension.e2e import scores
+from tests.connections import make_table
 from tests.extension.e2e.reference import model_bytes
-from tests.extension.e2e.scores import Scores
 from tools.cluster import Cluster
+
+# scikit-learn's scores of a model's values, each computed when it is called, since some raise.
+Scores = dict[str, Callable[[], float]]
+
+
+NUMBERS: dict[str, Callable[..., float]] = {
+    "rmse": metrics.root_mean_squared_error,
+    "mse": metrics.mean_squared_error,
+    "mae": metrics.mean_absolute_error,
+    "mape": metrics.mean_absolute_percentage_error,
+    "r2": metrics.r2_score,
+}
+
+
+def of_numbers(truth: np.ndarray, values: np.ndarray, weight: np.ndarray) -> Scores:
+    return {
+        name: partial(score, truth, values[:, 0], sample_weight=weight)
+        for name, score in NUMBERS.items()
+    }
+
+
+def of_quantiles(
+    truth: np.ndarray, values: np.ndarray, weight: np.ndarray, levels: list[float]
+) -> Scores:
+    each = {
+        f"quantile@{level}": partial(
+            metrics.mean_pinball_loss, truth, column, alpha=level, sample_weight=weight
+        )
+        for level, column in zip(levels, values.T, strict=True)
+    }
+    return {"quantile": lambda: float(np.mean([score() for score in each.values()])), **each}
+
+
+def of_two_classes(
+    truth: np.ndarray, values: np.ndarray, weight: np.ndarray, probabilities: bool = True
+) -> Scores:
+    (score,) = values.T
+    given = {"sample_weight": weight}
+    found = {
+        "error": partial(metrics.zero_one_loss, truth, score > 0.5, **given),
+        "auc": partial(metrics.roc_auc_score, truth, score, **given),
+        "aucpr": partial(metrics.average_precision_score, truth, score, **given),
+        **_of_labels(truth, score > 0.5, weight, "binary"),
+    }
+    if probabilities:
+        found["logloss"] = partial(metrics.log_loss, truth, score, **given)
+    return found
+
+
+def of_classes(truth: np.ndarray, values: np.ndarray, weight: np.ndarray) -> Scores:
+    """Of the probabilities of all classes, or of the class alone."""
+    count = values.shape[1]
+    given = values.argmax(axis=1) if count > 1 else values[:, 0].astype(int)
+    found = {
+        "merror": partial(metrics.zero_one_loss, truth, given, sample_weight=weight),
+        **_of_labels(truth, given, weight, "macro"),
+    }
+    if count > 1:
+
+        def loss() -> float:
+            with warnings.catch_warnings(action="ignore"):  # probabilities of 32 bits
+                return metrics.log_loss(truth, values, sample_weight=weight, labels=range(count))
+
+        found["mlogloss"] = loss
+    return found
+
+
+def _of_labels(truth: np.ndarray, given: np.ndarray, weight: np.ndarray, average: str) -> Scores:
+    arguments = {"sample_weight": weight, "average": average, "zero_division": 0}
+    return {
+        "precision": partial(metrics.precision_score, truth, given, **arguments),
+        "recall": partial(metrics.recall_score, truth, given, **arguments),
+        "f1": partial(metrics.f1_score, truth, given, **arguments),
+    }
+
 
 ROWS = 5_000
 FEATURES = 4
@@ -38,13 +112,13 @@ MODELS = {
     "ranking": {"objective": "rank:ndcg"},
 }
 SCORES: dict[str, Callable[..., Scores]] = {
-    "number": scores.of_numbers,
-    "count": scores.of_numbers,
-    "quantiles": partial(scores.of_quantiles, levels=LEVELS),
-    "binary": scores.of_two_classes,
-    "raw": partial(scores.of_two_classes, probabilities=False),
-    "classes": scores.of_classes,
-    "class": scores.of_classes,
+    "number": of_numbers,
+    "count": of_numbers,
+    "quantiles": partial(of_quantiles, levels=LEVELS),
+    "binary": of_two_classes,
+    "raw": partial(of_two_classes, probabilities=False),
+    "classes": of_classes,
+    "class": of_classes,
 }
 ARGUMENTS = {
     "quantiles": f", quantile_alpha => '{{{','.join(map(str, LEVELS))}}}'",
@@ -86,10 +160,8 @@ def rows(cluster: Cluster, dbname: str) -> None:
             f"{name} {'integer' if values.dtype.kind == 'i' else 'float8'}"
             for name, values in columns.items()
         )
-        connection.execute(f"CREATE TABLE t (id int, {declared})")
-        with connection.cursor().copy("COPY t FROM STDIN") as copy:
-            for number_of_row, row in enumerate(zip(*columns.values(), strict=True)):
-                copy.write_row([number_of_row, *(value.item() for value in row)])
+        rows = zip(range(ROWS), *columns.values(), strict=True)
+        make_table(connection, "t", f"id int, {declared}", rows)
         for name, params in MODELS.items():
             data = xgb.DMatrix(features, label=targets[target_of(name)])
             if name == "ranking":
@@ -193,18 +265,15 @@ def test_areas_are_the_same_from_a_temporary_file(
         connection.execute(query)
 
 
-@pytest.mark.parametrize(
-    ("weight", "message"),
-    [
-        ("'NaN'::float8", "is not a number, so it cannot be a weight"),
-        ("'Infinity'::float8", "is too large to be a weight"),
-        ("'-Infinity'::float8", "is negative, so it cannot be a weight"),
-        ("1e308", "is too large to be a weight"),
-        ("4e38::float8", "is too large to be a weight"),
-        ("-1", "is negative, so it cannot be a weight"),
-        ("NULL::real", "is null, so it cannot be a weight"),
-    ],
-)
+@pytest.mark.parametrize(("weight", "message"), [
+    ("'NaN'::float8", "is not a number, so it cannot be a weight"),
+    ("'Infinity'::float8", "is too large to be a weight"),
+    ("'-Infinity'::float8", "is negative, so it cannot be a weight"),
+    ("1e308", "is too large to be a weight"),
+    ("4e38::float8", "is too large to be a weight"),
+    ("-1", "is negative, so it cannot be a weight"),
+    ("NULL::real", "is null, so it cannot be a weight"),
+])  # fmt: skip
 def test_invalid_weights_are_refused(connection: Connection, weight: str, message: str) -> None:
     with pytest.raises(errors.DataException, match=message):
         weighted(connection, "number", f"CASE WHEN id = 7 THEN {weight} ELSE 1 END")
@@ -244,7 +313,7 @@ def test_targets_at_the_end_of_double_precision(connection: Connection) -> None:
     source = "SELECT *, number * 1e200 AS target FROM t"
     found = evaluated(connection, "number", source, "target")
     truth, values, weight, _ = read(connection, "number")
-    for metric, score in scores.of_numbers(truth * 1e200, values, weight).items():
+    for metric, score in of_numbers(truth * 1e200, values, weight).items():
         assert near(found[None, metric], score), metric
 
 

@@ -11,6 +11,8 @@ from psycopg import Connection, errors, sql
 
 import catboost
 import lightgbm as lgb
+from tests.connections import make_table
+from tests.extension.e2e.reference import column, model_bytes
 from tests.extension.lifecycle.client_programs import psql, restored
 from tools.cluster import Cluster
 
@@ -45,7 +47,7 @@ def script(cluster: Cluster, dbname: str, booster: xgb.Booster) -> str:
     with cluster.connect(dbname) as connection:
         connection.execute(
             "SELECT load_model('churn', %s, feature_names => %s, labels => %s)",
-            (bytes(booster.save_raw("ubj")), HOSTILE, LABELS),
+            (model_bytes(booster), HOSTILE, LABELS),
         )
         return connection.execute("SELECT export_model_sql('churn@1')").fetchone()[0]
 
@@ -55,18 +57,14 @@ def bare(cluster: Cluster, script: str, rows: np.ndarray) -> Iterator[Connection
     """A database without the extension, with the script's functions, and rows in a table."""
     cluster.create_database(BARE, replace=True)
     with cluster.connect(BARE) as connection:
-        connection.execute("CREATE TABLE kept (id int, x float8[])")
-        with connection.cursor().copy("COPY kept FROM STDIN") as copy:
-            for number, row in enumerate(rows.tolist()):
-                copy.write_row([number, row])
+        make_table(connection, "kept", "id int, x float8[]", enumerate(rows))
         psql(cluster, BARE, stdin=script)
         yield connection
 
 
 def asked(connection: Connection, function: str) -> list:
     columns = ", ".join(f"x[{number + 1}]" for number in range(len(HOSTILE)))
-    query = f"SELECT {function}({columns}) FROM kept ORDER BY id"
-    return [answer for (answer,) in connection.execute(query)]
+    return column(connection, f"SELECT {function}({columns}) FROM kept ORDER BY id")
 
 
 def margins(booster: xgb.Booster, rows: np.ndarray) -> np.ndarray:
@@ -116,7 +114,7 @@ def test_many_trees_take_turns_over_the_rows_of_a_query(
     params = {"nthread": 1, "max_depth": 9, "min_child_weight": 0, "eta": 0.01}
     deep = xgb.train(params, xgb.DMatrix(rows, label=target), 150)
     connection.execute(
-        "SELECT load_model('deep', %s, feature_names => %s)", (bytes(deep.save_raw("ubj")), HOSTILE)
+        "SELECT load_model('deep', %s, feature_names => %s)", (model_bytes(deep), HOSTILE)
     )
     psql(cluster, BARE, stdin=connection.execute("SELECT export_model_sql('deep')").fetchone()[0])
     many = columns_of("(SELECT k.* FROM kept AS k, generate_series(1, 12)) AS k")
@@ -274,9 +272,7 @@ def test_absent_arguments_are_missing_values(
     assert bare.execute("SELECT churn_margin(), churn_scan_margin()").fetchone() == (nothing,) * 2
 
 
-def test_planted_operators_are_not_found(
-    bare: Connection, booster: xgb.Booster, rows: np.ndarray
-) -> None:
+def test_planted_operators_are_not_found(bare: Connection) -> None:
     expected = [asked(bare, name) for name in ("churn", "churn_scan", "churn_class")]
     bare.execute("CREATE SCHEMA evil")
     for number, (operator, left, right, result, body) in enumerate([
@@ -359,7 +355,7 @@ def test_a_version_takes_the_place_of_another(
     other = xgb.train({"nthread": 1}, xgb.DMatrix(rows, label=rows[:, 0]), 3)
     connection.execute(
         "SELECT load_model('churn', %s, feature_names => '{a,b}', deploy => false)",
-        (bytes(other.save_raw("ubj")),),
+        (model_bytes(other),),
     )
     second = connection.execute("SELECT export_model_sql('churn@2')").fetchone()[0]
     before = asked(bare, "churn_1_margin")
@@ -379,16 +375,13 @@ def test_a_version_takes_the_place_of_another(
     connection.execute("SELECT drop_model('churn@2')")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error"),
-    [
-        ("'churn', function => ''", errors.InvalidParameterValue),
-        ("'churn', function => repeat('n', 41)", errors.InvalidParameterValue),
-        ("'churn', schema => NULL", errors.NullValueNotAllowed),
-        ("'churn@9'", errors.UndefinedObject),
-        ("'nosuch'", errors.UndefinedObject),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "error"), [
+    ("'churn', function => ''", errors.InvalidParameterValue),
+    ("'churn', function => repeat('n', 41)", errors.InvalidParameterValue),
+    ("'churn', schema => NULL", errors.NullValueNotAllowed),
+    ("'churn@9'", errors.UndefinedObject),
+    ("'nosuch'", errors.UndefinedObject),
+])  # fmt: skip
 def test_bad_calls_are_errors(
     connection: Connection, script: str, arguments: str, error: type[Exception]
 ) -> None:

@@ -12,8 +12,8 @@ import pytest
 from psycopg import Connection, errors
 from sklearn import metrics
 
-from tests.connections import in_parallel, plan_of
-from tests.extension.e2e.scores import NUMBERS
+from tests.connections import in_parallel, make_table, plan_of
+from tests.extension.e2e.test_evaluation import NUMBERS
 from tools.cluster import Cluster
 
 ROWS = 30_000
@@ -51,13 +51,8 @@ def rows(cluster: Cluster, dbname: str) -> None:
     k, g = draw.integers(0, 4, ROWS), draw.integers(0, 4, ROWS)
     w, part = np.round(draw.random(ROWS) * 3, 1), draw.integers(0, 5, ROWS)
     with cluster.connect(dbname) as connection:
-        connection.execute(
-            "CREATE TABLE t (y float8, p float8, c int, s real, d float8, a real[], k int, g int,"
-            " w float8, part int)"
-        )
-        with connection.cursor().copy("COPY t FROM STDIN") as copy:
-            for row in zip(y, p, c, s, d, a, k, g, w, part, strict=True):
-                copy.write_row([value.tolist() for value in row])
+        declared = "y float8, p float8, c int, s real, d float8, a real[], k int, g int, w float8, part int"
+        make_table(connection, "t", declared, zip(y, p, c, s, d, a, k, g, w, part, strict=True))
         connection.execute("ALTER TABLE t SET (parallel_workers = 2); ANALYZE t")
 
 
@@ -159,29 +154,26 @@ def test_metrics_with_the_same_arguments_share_a_state(connection: Connection) -
     assert [row[1:] for row in again] == [both] * 3
 
 
-@pytest.mark.parametrize(
-    ("query", "message"),
-    [
-        ("rmse('NaN'::float8, 1)", "prediction is not a number"),
-        ("mae(1, 'Infinity'::float8)", "target is infinite"),
-        ("rmse(1, 1, -1)", "weight is negative"),
-        ("rmse(1, 1, 1e39)", "weight is too large"),
-        ("rmse(1, 1, 'NaN'::float8)", "weight is not a number"),
-        ("logloss(1.5, 1)", "probability is not between 0 and 1"),
-        ("logloss('NaN'::float8, true)", "probability is not between 0 and 1"),
-        ("brier(0.5, 2)", "target is neither 0 nor 1"),
-        ("auc('NaN'::float8, 1)", "score is not a number"),
-        ("auc('-Infinity'::real, 1)", "score is infinite"),
-        ("aucpr(0.5, 0.5)", "target is neither 0 nor 1"),
-        ("auc(0.5, 1, -2)", "weight is negative"),
-        ("mlogloss('{0.5,0.5}', 2)", "target is not the number of a class"),
-        ("mlogloss('{0.5,0.5}', -1)", "target is not the number of a class"),
-        ("mlogloss('{0.5,NULL}', 0)", "does not have one dimension without nulls"),
-        ("mlogloss('{{0.5},{0.5}}', 0)", "does not have one dimension without nulls"),
-        ("mlogloss('{}', 0)", "does not have one dimension without nulls"),
-        ("mlogloss('{0.5,NaN}', 0)", "probability is not between 0 and 1"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("query", "message"), [
+    ("rmse('NaN'::float8, 1)", "prediction is not a number"),
+    ("mae(1, 'Infinity'::float8)", "target is infinite"),
+    ("rmse(1, 1, -1)", "weight is negative"),
+    ("rmse(1, 1, 1e39)", "weight is too large"),
+    ("rmse(1, 1, 'NaN'::float8)", "weight is not a number"),
+    ("logloss(1.5, 1)", "probability is not between 0 and 1"),
+    ("logloss('NaN'::float8, true)", "probability is not between 0 and 1"),
+    ("brier(0.5, 2)", "target is neither 0 nor 1"),
+    ("auc('NaN'::float8, 1)", "score is not a number"),
+    ("auc('-Infinity'::real, 1)", "score is infinite"),
+    ("aucpr(0.5, 0.5)", "target is neither 0 nor 1"),
+    ("auc(0.5, 1, -2)", "weight is negative"),
+    ("mlogloss('{0.5,0.5}', 2)", "target is not the number of a class"),
+    ("mlogloss('{0.5,0.5}', -1)", "target is not the number of a class"),
+    ("mlogloss('{0.5,NULL}', 0)", "does not have one dimension without nulls"),
+    ("mlogloss('{{0.5},{0.5}}', 0)", "does not have one dimension without nulls"),
+    ("mlogloss('{}', 0)", "does not have one dimension without nulls"),
+    ("mlogloss('{0.5,NaN}', 0)", "probability is not between 0 and 1"),
+])  # fmt: skip
 def test_values_that_scikit_learn_refuses_are_errors(
     connection: Connection, query: str, message: str
 ) -> None:

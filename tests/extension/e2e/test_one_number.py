@@ -31,7 +31,9 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 import catboost
 import lightgbm as lgb
 import pgboost
-from tests.extension.e2e.reference import assert_same_bits, floats, model_bytes
+from tests.connections import make_table
+from tests.extension.e2e.conftest import Load
+from tests.extension.e2e.reference import assert_same_bits, column, floats, model_bytes
 
 TYPES = {
     "real": np.float64,
@@ -118,7 +120,7 @@ def of_lightgbm(**more: object) -> Model:
     booster = lgb.train(params | more, lgb.Dataset(frame(values), label), 8)
     # Linear leaves make NaN of infinities, with either sign.
     infinite = not more.get("linear_tree")
-    return Model(booster.model_to_string().encode(), booster.predict, infinite)
+    return Model(model_bytes(booster), booster.predict, infinite)
 
 
 def of_catboost() -> Model:
@@ -128,7 +130,18 @@ def of_catboost() -> Model:
         allow_writing_files=False, verbose=0, thread_count=1,
     )  # fmt: skip
     model.fit(frame(values), label)
-    return Model(model._serialize_model(), model.predict)
+    return Model(model_bytes(model), model.predict)
+
+
+def ensemble(thresholds: np.ndarray, leaves: np.ndarray, **more: str) -> bytes:
+    """A tree for each threshold, with its leaf up to it and 0 above."""
+    trees = [
+        {"left": [1, -1, -1], "right": [2, -1, -1], "feature": [0] * 3,
+         "threshold": [threshold, 0, 0], "leaf_values": [leaf, 0]}
+        for threshold, leaf in zip(thresholds.tolist(), leaves.tolist(), strict=True)
+    ]  # fmt: skip
+    file = {"tree_ensemble": 1, "num_features": 1, "feature_names": ["x"], "trees": trees, **more}
+    return json.dumps(file).encode()
 
 
 def of_ensemble() -> Model:
@@ -136,18 +149,12 @@ def of_ensemble() -> Model:
     wide = np.unique([float(str(real)) for real in reals()])
     thresholds = np.concatenate([wide, np.nextafter(wide[::5], np.inf)])
     weights = np.arange(1, len(thresholds) + 1) / 64
-    trees = [
-        {"left": [1, -1, -1], "right": [2, -1, -1], "feature": [0] * 3,
-         "threshold": [threshold, 0, 0], "leaf_values": [weight, 0]}
-        for threshold, weight in zip(thresholds.tolist(), weights.tolist(), strict=True)
-    ]  # fmt: skip
-    file = {"tree_ensemble": 1, "num_features": 1, "feature_names": ["x"], "trees": trees}
 
     def predict(data: pd.DataFrame) -> np.ndarray:
         values = data["x"].to_numpy(dtype=np.float64)
         return (values[:, None] <= thresholds) @ weights
 
-    return Model(json.dumps(file).encode(), predict)
+    return Model(ensemble(thresholds, weights), predict)
 
 
 MODELS = {
@@ -187,20 +194,19 @@ def values_of(type_name: str, model: Model) -> list[str]:
 
 def store(connection: Connection, type_name: str, texts: list[str]) -> list:
     """Makes the table `t`; returns its values as a client reads them."""
-    connection.execute(f"CREATE TEMP TABLE t (id int, x {type_name})")
-    with connection.cursor().copy("COPY t FROM STDIN") as copy:
-        for number, text in enumerate(texts):
-            copy.write_row((number, text))
-    return [value for (value,) in connection.execute("SELECT x FROM t ORDER BY id")]
+    make_table(connection, "pg_temp.t", f"id int, x {type_name}", enumerate(texts))
+    return column(connection, "SELECT x FROM t ORDER BY id")
 
 
 @pytest.mark.parametrize("type_name", TYPES)
-def test_every_form_and_type(connection: Connection, model: Model, type_name: str) -> None:
+def test_every_form_and_type(
+    connection: Connection, load: Load, model: Model, type_name: str
+) -> None:
     read = store(connection, type_name, values_of(type_name, model))
     values = np.array([TYPES[type_name](value) for value in read])
     with np.errstate(over="ignore"):
         expected = model.predict(frame(values)).astype(np.float32).reshape(-1, 1)
-    connection.execute("SELECT load_model('m', %s, feature_names => '{x}')", (model.file,))
+    load(model.file, "feature_names => '{x}'")
     for form, features in FORMS.items():
         if (type_name, form) == ("boolean", "array"):
             continue
@@ -212,11 +218,11 @@ def test_every_form_and_type(connection: Connection, model: Model, type_name: st
 
 @pytest.mark.parametrize("type_name", [name for name in TYPES if name != "boolean"])
 def test_rows_of_an_array_are_as_each_for_itself(
-    connection: Connection, model: Model, type_name: str
+    connection: Connection, load: Load, model: Model, type_name: str
 ) -> None:
     """With NULL among them, and without, where reals are read in place."""
     store(connection, type_name, values_of(type_name, model))
-    connection.execute("SELECT load_model('m', %s, feature_names => '{x}')", (model.file,))
+    load(model.file, "feature_names => '{x}'")
     connection.execute("SET pgboost.enable_batch = off")
     for missing in (False, True):
         if missing:
@@ -228,14 +234,13 @@ def test_rows_of_an_array_are_as_each_for_itself(
 
 
 def test_a_model_of_float32_data_takes_reals_for_themselves(
-    connection: Connection, model: Model
+    connection: Connection, load: Load, model: Model
 ) -> None:
     """In the forms that have a real; JSON has its digits alone."""
     store(connection, "real", values_of("real", model))
     narrow = np.array([np.float32(text) for text in values_of("real", model)])
     expected = model.predict(frame(narrow.astype(np.float64))).astype(np.float32).reshape(-1, 1)
-    load = "SELECT load_model('m', %s, feature_names => '{x}', real_input => 'float32')"
-    connection.execute(load, (model.file,))
+    load(model.file, "feature_names => '{x}', real_input => 'float32'")
     for features in ("x", "ARRAY[x]", "t"):
         found = connection.execute(f"SELECT predict('m', {features}) FROM t ORDER BY id")
         assert_same_bits(floats(found.fetchall()), expected)
@@ -264,23 +269,18 @@ def seconds(text: str, is_date: bool) -> float:
 @pytest.mark.parametrize("type_name", ["date", "timestamp", "timestamptz"])
 @pytest.mark.parametrize("value_type", ["float32", "float64"])
 def test_times_are_one_number_in_every_form(
-    connection: Connection, type_name: str, value_type: str
+    connection: Connection, load: Load, type_name: str, value_type: str
 ) -> None:
     values = np.array([seconds(text, type_name == "date") for text in TIMES])
     points = np.unique(np.concatenate([values, np.nextafter(values, -np.inf)]))
     if value_type == "float32":
         points = np.unique(points.astype(np.float32)).astype(np.float64)
         values = values.astype(np.float32).astype(np.float64)
-    trees = [
-        {"left": [1, -1, -1], "right": [2, -1, -1], "feature": [0] * 3,
-         "threshold": [point, 0, 0], "leaf_values": [1 << number, 0]}
-        for number, point in enumerate(points.tolist())
-    ]  # fmt: skip
-    file = {"tree_ensemble": 1, "feature_names": ["x"], "value_type": value_type, "trees": trees}
-    connection.execute("SELECT load_model('m', %s)", (json.dumps(file).encode(),))
+    leaves = 1 << np.arange(len(points))
+    load(ensemble(points, leaves, value_type=value_type))
     connection.execute("SET TimeZone = UTC")
     store(connection, type_name, TIMES)
-    expected = ((values[:, None] <= points) @ (1 << np.arange(len(points)))).reshape(-1, 1)
+    expected = ((values[:, None] <= points) @ leaves).reshape(-1, 1)
     for zone, batch in (("UTC", "on"), ("Asia/Kolkata", "on"), ("America/New_York", "off")):
         connection.execute(f"SET TimeZone = '{zone}'; SET pgboost.enable_batch = {batch}")
         for form, features in TIME_FORMS.items():
@@ -290,14 +290,11 @@ def test_times_are_one_number_in_every_form(
 
 # By kind, categories in no order, and the types of columns that have them.
 CATEGORIES = {
-    "integers": (
-        [35, 10, 20],
-        ["smallint", "bigint", "numeric", "real", "double precision", "digits"],
-    ),
+    "integers": ([35, 10, 20], ["smallint", "bigint", "numeric", "real", "double precision", "digits"]),
     "floats": ([0.1, 2.5, 1e10], ["double precision", "real", "numeric"]),
     "booleans": ([True, False], ["boolean"]),
     "texts": (["b", "a", "Ulm"], ["text", "varchar(9)", "name", "places", "words"]),
-}
+}  # fmt: skip
 CODED = np.random.default_rng(5).integers(0, 3, 300)
 AT = np.round(np.random.default_rng(6).normal(size=300), 1)
 QUIET = {"verbosity": -1, "min_data_in_leaf": 3, "min_data_per_group": 1, "num_threads": 1}
@@ -322,88 +319,56 @@ def coded(kind: str) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
     return pd.DataFrame({"k": k, "x": AT}), target, np.column_stack([codes, AT])
 
 
-def categorical_of_xgboost(kind: str) -> Categorical:
-    rows, target, matrix = coded(kind)
-    rows = rows.assign(k=pd.Categorical(rows.k))
-    data = xgb.DMatrix(rows, target, enable_categorical=True)
-    booster = xgb.train({"max_depth": 4, "nthread": 1}, data, 8)
-    plain = xgb.DMatrix(matrix, feature_names=["k", "x"], feature_types=["c", "q"])
-    expected = booster.predict(data)
-    assert np.array_equal(booster.predict(plain), expected)
-    return Categorical(model_bytes(booster), expected, matrix)
-
-
-def categorical_of_lightgbm(kind: str) -> Categorical:
-    rows, target, matrix = coded(kind)
-    rows = rows.assign(k=pd.Categorical(rows.k))
-    booster = lgb.train(QUIET, lgb.Dataset(rows, target), 8)
-    expected = booster.predict(rows)
-    assert np.array_equal(booster.predict(matrix), expected)
-    return Categorical(booster.model_to_string().encode(), expected, matrix)
-
-
-def numbers_of_lightgbm(kind: str) -> Categorical:
-    rows, target, _ = coded(kind)
-    booster = lgb.train(QUIET, lgb.Dataset(rows, target, categorical_feature=["k"]), 8)
-    matrix = rows.to_numpy()
-    expected = booster.predict(rows)
-    assert np.array_equal(booster.predict(matrix), expected)
-    return Categorical(booster.model_to_string().encode(), expected, matrix)
-
-
-def categorical_of_catboost(kind: str) -> Categorical:
-    rows, target, _ = coded(kind)
-    model = catboost.CatBoostRegressor(
-        iterations=8, depth=3, cat_features=["k"], allow_writing_files=False, verbose=0
-    )
-    model.fit(rows, target)
-    expected, matrix = model.predict(rows), rows.to_numpy(dtype=object)
-    assert np.array_equal(model.predict(matrix), expected)
-    return Categorical(model._serialize_model(), expected, matrix)
-
-
-def of_scikit_learn(
-    make: Callable[[pd.DataFrame, np.ndarray], Any],
-) -> Callable[[str], Categorical]:
-    """A model that is fitted on the frame's columns, which are a matrix to it where they are numbers."""
-
-    def made(kind: str) -> Categorical:
-        rows, target, codes = coded(kind)
-        model = make(rows, target)
-        predict = getattr(model, "predict_proba", model.predict)
-        expected = predict(rows)
-        if kind == "texts":
-            return Categorical(pgboost.model_bytes(model), expected, codes)
-        matrix = rows.to_numpy(dtype=np.float64)
-        assert np.array_equal(predict(pd.DataFrame(matrix, columns=["k", "x"])), expected)
-        return Categorical(pgboost.model_bytes(model), expected, matrix)
-
-    return made
-
-
 def encoded(encoder: Any, last: Any) -> Any:
     return make_pipeline(make_column_transformer((encoder, ["k"]), remainder="passthrough"), last)
 
 
-CATEGORICAL: dict[str, Callable[[str], Categorical]] = {
-    "xgboost": categorical_of_xgboost,
-    "lightgbm": categorical_of_lightgbm,
-    "numbers of lightgbm": numbers_of_lightgbm,
-    "catboost": categorical_of_catboost,
-    "histogram": of_scikit_learn(
-        lambda rows, target: HistGradientBoostingRegressor(
-            categorical_features=["k"], max_iter=8, min_samples_leaf=3
-        ).fit(rows, target)
-    ),
-    "one-hot": of_scikit_learn(
-        lambda rows, target: encoded(OneHotEncoder(), RandomForestRegressor(8)).fit(rows, target)
-    ),
-    "ordinal": of_scikit_learn(
-        lambda rows, target: encoded(OrdinalEncoder(), RandomForestClassifier(8)).fit(
-            rows, np.digitize(target, [-2, 2])
-        )
-    ),
-}  # fmt: skip
+BOOSTED = ["xgboost", "lightgbm", "numbers of lightgbm", "catboost"]
+HISTOGRAMS = {"categorical_features": ["k"], "max_iter": 8, "min_samples_leaf": 3}
+ESTIMATORS: dict[str, Any] = {
+    "histogram": HistGradientBoostingRegressor(**HISTOGRAMS),
+    "one-hot": encoded(OneHotEncoder(), RandomForestRegressor(8)),
+    "ordinal": encoded(OrdinalEncoder(), RandomForestClassifier(8)),
+}
+
+
+def boosted(library: str, kind: str) -> Categorical:
+    rows, target, matrix = coded(kind)
+    coded_rows = rows.assign(k=pd.Categorical(rows.k))
+    given: tuple[Any, Any] = (coded_rows, matrix)
+    if library == "xgboost":
+        data = xgb.DMatrix(coded_rows, target, enable_categorical=True)
+        model = xgb.train({"max_depth": 4, "nthread": 1}, data, 8)
+        given = data, xgb.DMatrix(matrix, feature_names=["k", "x"], feature_types=["c", "q"])
+    elif library == "lightgbm":
+        model = lgb.train(QUIET, lgb.Dataset(coded_rows, target), 8)
+    elif library == "catboost":
+        options = {"cat_features": ["k"], "allow_writing_files": False, "verbose": 0}
+        model = catboost.CatBoostRegressor(iterations=8, depth=3, **options).fit(rows, target)
+        given = rows, rows.to_numpy(dtype=object)
+    else:
+        model = lgb.train(QUIET, lgb.Dataset(rows, target, categorical_feature=["k"]), 8)
+        given = rows, rows.to_numpy()
+    expected, of_matrix = map(model.predict, given)
+    assert np.array_equal(of_matrix, expected)
+    return Categorical(model_bytes(model), expected, matrix if library == "xgboost" else given[1])
+
+
+def categorical(library: str, kind: str) -> Categorical:
+    """A model of the frame's columns, which are a matrix to scikit-learn's if they are numbers."""
+    if library in BOOSTED:
+        return boosted(library, kind)
+    rows, target, matrix = coded(kind)
+    target = np.digitize(target, [-2, 2]) if library == "ordinal" else target
+    model = ESTIMATORS[library].fit(rows, target)
+    predict = getattr(model, "predict_proba", model.predict)
+    expected = predict(rows)
+    if kind != "texts":
+        matrix = rows.to_numpy(dtype=np.float64)
+        assert np.array_equal(predict(pd.DataFrame(matrix, columns=["k", "x"])), expected)
+    return Categorical(pgboost.model_bytes(model), expected, matrix)
+
+
 UNUSUAL = {
     *(("xgboost", kind) for kind in ("floats", "booleans")),
     *(("catboost", kind) for kind in ("floats", "booleans", "texts")),
@@ -432,28 +397,24 @@ def fill(connection: Connection, kind: str, place: int, found: Categorical) -> s
         " CREATE DOMAIN digits AS integer; CREATE DOMAIN words AS text;"
         " CREATE TYPE places AS ENUM ('a', 'b', 'Ulm')"
     )
-    connection.execute(
-        f"CREATE TABLE t (id int PRIMARY KEY, k {types[place]}, x {number}, a float8[])"
-    )
-    rows = zip(CODED, AT.tolist(), found.matrix.astype(float).tolist(), strict=True)
-    with connection.cursor().copy("COPY t FROM STDIN") as copy:
-        for index, (code, x, row) in enumerate(rows):
-            copy.write_row([index, values[code % len(values)], x, row])
+    declared = f"id int PRIMARY KEY, k {types[place]}, x {number}, a float8[]"
+    k = [values[code % len(values)] for code in CODED]
+    rows = zip(range(len(k)), k, AT, found.matrix.astype(float), strict=True)
+    make_table(connection, "t", declared, rows)
     return types[place]
 
 
 @pytest.mark.parametrize("kind", CATEGORIES)
-@pytest.mark.parametrize("library", CATEGORICAL)
+@pytest.mark.parametrize("library", [*BOOSTED, *ESTIMATORS])
 def test_a_category_is_one_in_every_call_and_type(
-    connection: Connection, library: str, kind: str
+    connection: Connection, load: Load, library: str, kind: str
 ) -> None:
     """An array has what the library takes in a matrix: codes, or the categories."""
     if (library, kind) in UNUSUAL:
         return
-    found = CATEGORICAL[library](kind)
+    found = categorical(library, kind)
     expected = np.asarray(found.expected, np.float32).reshape(len(CODED), -1)
-    load = "SELECT load_model('m', %s, feature_names => '{k,x}')"
-    (version,) = connection.execute(load, (found.file,)).fetchone()
+    version = load(found.file, "feature_names => '{k,x}'")
     connection.execute("SELECT pin_model(%s)", (f"m@{version}",))
     calls = [*OF_ROWS, *(OF_ONE_OUTPUT if expected.shape[1] == 1 else ())]
     if library == "catboost":
@@ -474,7 +435,7 @@ def test_a_category_is_one_in_every_call_and_type(
                 connection.execute(f"SET pgboost.enable_batch = {batch}")
                 result = call.replace("@1", f"@{version}")
                 query = f"SELECT {result} FROM t, (VALUES ('m')) AS v (n) ORDER BY id"
-                answers = floats([one for (one,) in connection.execute(query)])
+                answers = floats(column(connection, query))
                 assert_same_bits(answers.reshape(expected.shape), expected)
         if library != "catboost" and expected.shape[1] == 1:
             rows = "SELECT prediction FROM pg_temp.exported_rows('SELECT id, k, x FROM t') ORDER BY id::int"
@@ -494,12 +455,12 @@ def test_a_category_is_one_in_every_call_and_type(
     connection.execute("SELECT unpin_model(%s)", (f"m@{version}",))
 
 
-@pytest.mark.parametrize("library", ["histogram", "one-hot", "ordinal"])
+@pytest.mark.parametrize("library", ESTIMATORS)
 def test_an_unknown_number_in_an_array_is_as_in_a_column(
-    connection: Connection, library: str
+    connection: Connection, load: Load, library: str
 ) -> None:
-    found = CATEGORICAL[library]("integers")
-    connection.execute("SELECT load_model('m', %s, feature_names => '{k,x}')", (found.file,))
+    found = categorical(library, "integers")
+    load(found.file, "feature_names => '{k,x}'")
     for given in ("99, 1", "0, 1", "10.5, 1"):
         for call in ("predict_array('m', ARRAY[{}])", "predict_batch('m', ARRAY[[{}]]::real[])"):
             with pytest.raises(errors.InvalidTextRepresentation, match="unknown category"):
@@ -512,11 +473,12 @@ def test_an_unknown_number_in_an_array_is_as_in_a_column(
     assert connection.execute(query).fetchone() == (True, True)
 
 
-def test_an_array_of_a_version_of_an_earlier_release_keeps_codes(connection: Connection) -> None:
+def test_an_array_of_a_version_of_an_earlier_release_keeps_codes(
+    connection: Connection, load: Load
+) -> None:
     """As the update records, so that an index of it does; the next version is another one's notice."""
-    found = CATEGORICAL["histogram"]("integers")
-    load = "SELECT load_model('m', %s, feature_names => '{k,x}')"
-    (version,) = connection.execute(load, (found.file,)).fetchone()
+    found = categorical("histogram", "integers")
+    version = load(found.file, "feature_names => '{k,x}'")
     connection.execute("UPDATE pgboost_catalog.version SET array_categories = 'codes'")
     fill(connection, "integers", 0, found)
     codes = "array_position(ARRAY[10, 20, 35], k::int) - 1"
@@ -524,7 +486,7 @@ def test_an_array_of_a_version_of_an_earlier_release_keeps_codes(connection: Con
     assert connection.execute(query).fetchone() == (True,)
     notices: list[str] = []
     connection.add_notice_handler(lambda notice: notices.append(notice.message_detail or ""))
-    connection.execute(load, (found.file,))
+    load(found.file, "feature_names => '{k,x}'")
     assert notices == [
         f'In an array, feature "k" is a code in version {version} and the value in version {version + 1}.'
     ]

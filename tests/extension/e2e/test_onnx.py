@@ -1,6 +1,5 @@
 """ONNX files, most of them of pipelines with encoders: predictions from columns are ONNX Runtime's."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,10 @@ from sklearn.compose import make_column_transformer as transformed
 from sklearn.pipeline import make_pipeline
 
 import catboost
+from tests.connections import make_table
 from tests.extension.e2e import golden
-from tests.extension.e2e.reference import floats, order
+from tests.extension.e2e.conftest import Load
+from tests.extension.e2e.reference import column, floats, order
 
 ROWS = 500
 INPUTS = {
@@ -31,21 +32,18 @@ INPUTS = {
 OPSETS = {"": 17, "ai.onnx.ml": 3}
 NUMBERS, TEXTS = ["age", "fare"], ["port", "deck"]
 # The prediction of one row.
-ONE = """SELECT predict('m', r) FROM
+ROW = """SELECT predict('m', r) FROM
          (SELECT 31::real AS age, 8::real AS fare, {} AS size, {} AS port, 'A' AS deck) r"""
 
 
 def passengers(seed: int) -> pd.DataFrame:
     draw = np.random.default_rng(seed)
-    return pd.DataFrame(
-        {
-            "age": draw.normal(40, 12, ROWS).astype(np.float32),
-            "fare": np.exp(draw.normal(3, 1, ROWS)).astype(np.float32),
-            "size": draw.integers(-2, 5, ROWS),
-            "port": draw.choice(["S", "C", "Kraków", "", "s "], ROWS).astype(object),
-            "deck": draw.choice(list("ABCDEF"), ROWS).astype(object),
-        }
-    )
+    return pd.DataFrame({
+        "age": draw.normal(40, 12, ROWS).astype(np.float32),
+        "fare": np.exp(draw.normal(3, 1, ROWS)).astype(np.float32), "size": draw.integers(-2, 5, ROWS),
+        "port": draw.choice(["S", "C", "Kraków", "", "s "], ROWS).astype(object),
+        "deck": draw.choice(list("ABCDEF"), ROWS).astype(object),
+    })  # fmt: skip
 
 
 def target(frame: pd.DataFrame) -> np.ndarray:
@@ -71,39 +69,29 @@ ONE_HOT, ORDINAL, PASS = pre.OneHotEncoder, pre.OrdinalEncoder, "passthrough"
 UNKNOWN = {"handle_unknown": "use_encoded_value"}
 SCALED = (make_pipeline(impute.SimpleImputer(), pre.StandardScaler()), NUMBERS)
 FILLED = (impute.SimpleImputer(), [*NUMBERS, "size"])
-PIPELINES: dict[str, Callable[[], Any]] = {
-    "one-hot": lambda: transformed(
-        (ONE_HOT(handle_unknown="ignore"), TEXTS), SCALED, (PASS, ["size"])
-    ),
-    "one-hot, of integers too": lambda: transformed(
-        (ONE_HOT(handle_unknown="ignore"), ["port", "size"]), SCALED
-    ),
-    "one-hot, the first dropped": lambda: transformed(
-        (ONE_HOT(handle_unknown="ignore", drop="first"), TEXTS), SCALED
-    ),
-    "one-hot, one column": lambda: transformed(
-        (ONE_HOT(handle_unknown="ignore"), ["deck"]), FILLED
-    ),
-    "one-hot as integers": lambda: transformed(
-        (ONE_HOT(handle_unknown="ignore", dtype=np.int64), TEXTS), SCALED
-    ),
-    "ordinal": lambda: transformed(
-        (ORDINAL(unknown_value=-1, **UNKNOWN), [*TEXTS, "size"]), FILLED
-    ),
-    "ordinal, unknown is an error": lambda: transformed((ORDINAL(), TEXTS), FILLED),
-    "ordinal, unknown is missing": lambda: transformed(
-        (ORDINAL(unknown_value=np.nan, **UNKNOWN), TEXTS), FILLED
-    ),
-    "ordinal, scaled": lambda: transformed(
-        (make_pipeline(ORDINAL(unknown_value=-3, **UNKNOWN), pre.StandardScaler()), TEXTS), FILLED
-    ),
-    "target": lambda: transformed((pre.TargetEncoder(random_state=1), TEXTS), FILLED),
-    "two encoders of a column": lambda: transformed(
-        (ORDINAL(unknown_value=-1, **UNKNOWN), ["deck", "size"]),
-        (ONE_HOT(handle_unknown="ignore"), ["deck", "size"]),
-        FILLED,
-    ),
-}
+IGNORING = {"handle_unknown": "ignore"}
+ONE = ONE_HOT(**IGNORING)
+PIPELINES: dict[str, tuple[Any, ...]] = {
+    "one-hot": ((ONE, TEXTS), SCALED, (PASS, ["size"])),
+    "one-hot, of integers too": ((ONE, ["port", "size"]), SCALED),
+    "one-hot, the first dropped": ((ONE_HOT(drop="first", **IGNORING), TEXTS), SCALED),
+    "one-hot, one column": ((ONE, ["deck"]), FILLED),
+    "one-hot as integers": ((ONE_HOT(dtype=np.int64, **IGNORING), TEXTS), SCALED),
+    "ordinal": ((ORDINAL(unknown_value=-1, **UNKNOWN), [*TEXTS, "size"]), FILLED),
+    "ordinal, unknown is an error": ((ORDINAL(), TEXTS), FILLED),
+    "ordinal, unknown is missing": ((ORDINAL(unknown_value=np.nan, **UNKNOWN), TEXTS), FILLED),
+    "ordinal, scaled": (
+        (make_pipeline(ORDINAL(unknown_value=-3, **UNKNOWN), pre.StandardScaler()), TEXTS), FILLED),
+    "target": ((pre.TargetEncoder(random_state=1), TEXTS), FILLED),
+    "two encoders of a column": (
+        (ORDINAL(unknown_value=-1, **UNKNOWN), ["deck", "size"]), (ONE, ["deck", "size"]), FILLED),
+}  # fmt: skip
+
+
+def piped(name: str, last: Any) -> Any:
+    """A Pipeline of these encoders, fitted to the passengers."""
+    trained = passengers(1)
+    return make_pipeline(transformed(*PIPELINES[name]), last).fit(trained, target(trained))
 
 
 def onnx_file(model: Any) -> bytes:
@@ -124,16 +112,13 @@ def columns(frame: pd.DataFrame) -> dict[str, np.ndarray]:
 
 def store(connection: Connection, frame: pd.DataFrame) -> None:
     listed = ", ".join(f"{name} {kind}" for name, (kind, _) in INPUTS.items())
-    connection.execute(f"CREATE TEMP TABLE passengers (id int, {listed})")
-    with connection.cursor().copy("COPY passengers FROM STDIN") as copy:
-        for number, row in enumerate(frame.itertuples(index=False)):
-            copy.write_row([number, *(None if pd.isna(value) else value for value in row)])
+    rows = frame.astype(object).where(frame.notna(), None).itertuples()
+    make_table(connection, "pg_temp.passengers", f"id int, {listed}", rows)
 
 
 def predicted(connection: Connection, file: bytes, function: str = "predict") -> list:
     connection.execute("SELECT load_model('m', %s)", (file,))
-    query = f"SELECT {function}('m', t) FROM passengers t ORDER BY id"
-    return [value for (value,) in connection.execute(query)]
+    return column(connection, f"SELECT {function}('m', t) FROM passengers t ORDER BY id")
 
 
 def assert_within_a_unit(found: list, expected: np.ndarray) -> None:
@@ -143,9 +128,7 @@ def assert_within_a_unit(found: list, expected: np.ndarray) -> None:
 
 @pytest.mark.parametrize("name", PIPELINES)
 def test_values_are_onnx_runtimes(connection: Connection, name: str) -> None:
-    trained, frame = passengers(1), asked()
-    model = make_pipeline(PIPELINES[name](), forest()).fit(trained, target(trained))
-    file = onnx_file(model)
+    frame, file = asked(), onnx_file(piped(name, forest()))
     store(connection, frame)
     found = predicted(connection, file)
     running = session(file)
@@ -157,7 +140,7 @@ def test_values_are_onnx_runtimes(connection: Connection, name: str) -> None:
 
 def test_classes_are_onnx_runtimes(connection: Connection) -> None:
     trained, frame = passengers(1), asked()
-    steps = PIPELINES["one-hot"](), ensemble.GradientBoostingClassifier(n_estimators=9)
+    steps = transformed(*PIPELINES["one-hot"]), ensemble.GradientBoostingClassifier(n_estimators=9)
     label = np.array(["low", "middle", "high"])[np.digitize(target(trained), [0, 1.5])]
     file = onnx_file(make_pipeline(*steps).fit(trained, label))
     store(connection, frame)
@@ -171,28 +154,26 @@ def test_classes_are_onnx_runtimes(connection: Connection) -> None:
     )
 
 
-def test_a_matrix_of_floats_has_categories_too(connection: Connection) -> None:
+def test_a_matrix_of_floats_has_categories_too(connection: Connection, load: Load) -> None:
     """Numbers are truncated to integers."""
     draw = np.random.default_rng(4)
     trained = draw.integers(-3, 4, size=(ROWS, 4)).astype(np.float32)
     table = np.round(draw.normal(0, 3, size=(ROWS, 4)) * 2).astype(np.float32) / 2
     table[draw.random(table.shape) < 0.1] = np.nan
-    encoder = transformed((ONE_HOT(handle_unknown="ignore"), [0, 2]), (ORDINAL(), [1]), (PASS, [3]))
+    encoder = transformed((ONE, [0, 2]), (ORDINAL(), [1]), (PASS, [3]))
     model = make_pipeline(encoder, forest()).fit(trained, trained.prod(axis=1) + trained[:, 0])
     types = [("X", FloatTensorType([None, 4]))]
     file = to_onnx(model, initial_types=types, target_opset=OPSETS).SerializeToString()
-    connection.execute("SELECT load_model('m', %s)", (file,))
+    load(file)
     query = "SELECT predict('m', %s::real[])"
     found = [connection.execute(query, (row,)).fetchone()[0] for row in table.tolist()]
     assert_within_a_unit(found, session(file).run(None, {"X": table})[0])
 
 
-def test_null_and_unknown_text_are_no_category(connection: Connection) -> None:
-    trained = passengers(1)
-    model = make_pipeline(PIPELINES["one-hot"](), forest()).fit(trained, target(trained))
-    connection.execute("SELECT load_model('m', %s)", (onnx_file(model),))
+def test_null_and_unknown_text_are_no_category(connection: Connection, load: Load) -> None:
+    load(onnx_file(piped("one-hot", forest())))
     ports = ["NULL::text", "'Cork'", "'kraków'", "'S'"]
-    unknown, *others = [connection.execute(ONE.format(2, port)).fetchone() for port in ports]
+    unknown, *others = [connection.execute(ROW.format(2, port)).fetchone() for port in ports]
     assert others[:2] == [unknown, unknown] != others[2:]
 
 
@@ -205,54 +186,39 @@ def test_unknown_categories_fail_if_the_encoder_refuses_them(connection: Connect
     assert_within_a_unit(predicted(connection, file), session(file).run(None, columns(frame))[0])
     for size, port in ((9, "'S'"), (2, "'S '")):
         with pytest.raises(errors.InvalidTextRepresentation, match="unknown category"):
-            connection.execute(ONE.format(size, port))
+            connection.execute(ROW.format(size, port))
     connection.execute("SET pgboost.unknown_category = 'missing'")
-    unknown, null = (ONE.format(2, port) for port in ("'S '", "NULL::text"))
+    unknown, null = (ROW.format(2, port) for port in ("'S '", "NULL::text"))
     assert connection.execute(unknown).fetchone() == connection.execute(null).fetchone()
 
 
-def test_features_are_the_inputs(connection: Connection) -> None:
-    trained = passengers(1)
-    model = make_pipeline(PIPELINES["one-hot, one column"](), forest()).fit(
-        trained, target(trained)
-    )
-    connection.execute("SELECT load_model('m', %s)", (onnx_file(model),))
+def test_features_are_the_inputs(connection: Connection, load: Load) -> None:
+    load(onnx_file(piped("one-hot, one column", forest())))
     query = "SELECT feature, categories FROM model_features('m')"
     found = dict(connection.execute(query).fetchall())
     assert list(found) == list(INPUTS)
     assert found["deck"] == list("ABCDEF")
 
 
-@pytest.mark.parametrize(
-    ("operator", "step"),
-    [
-        ("Less", (pre.KBinsDiscretizer(3, encode="ordinal"), NUMBERS)),
-        ("Binarizer", (pre.Binarizer(), ["age"])),
-        ("Split", (ONE_HOT(handle_unknown="infrequent_if_exist", min_frequency=90), TEXTS)),
-        (
-            "LabelEncoder",
-            (impute.SimpleImputer(missing_values="", strategy="most_frequent"), TEXTS),
-        ),
-        (
-            "OneHotEncoder that fails",
-            (make_pipeline(impute.SimpleImputer(strategy="median"), ONE_HOT()), ["size"]),
-        ),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_other_operators_are_refused_by_name(
-    connection: Connection, operator: str, step: Any
-) -> None:
+@pytest.mark.parametrize(("operator", "step"), [
+    ("Less", (pre.KBinsDiscretizer(3, encode="ordinal"), NUMBERS)),
+    ("Binarizer", (pre.Binarizer(), ["age"])),
+    ("Split", (ONE_HOT(handle_unknown="infrequent_if_exist", min_frequency=90), TEXTS)),
+    ("LabelEncoder", (impute.SimpleImputer(missing_values="", strategy="most_frequent"), TEXTS)),
+    ("OneHotEncoder that fails",
+     (make_pipeline(impute.SimpleImputer(strategy="median"), ONE_HOT()), ["size"])),
+], ids=lambda value: value if isinstance(value, str) else "")  # fmt: skip
+def test_other_operators_are_refused_by_name(load: Load, operator: str, step: Any) -> None:
     trained = passengers(1)
     steps = [transformed(step)]
     if operator == "LabelEncoder":
         steps.append(ONE_HOT(handle_unknown="ignore"))
     file = onnx_file(make_pipeline(*steps, forest()).fit(trained, target(trained)))
     with pytest.raises(errors.FeatureNotSupported, match=f"a node {operator}"):
-        connection.execute("SELECT load_model('m', %s)", (file,))
+        load(file)
 
 
-def test_two_classes_are_catboosts(connection: Connection, tmp_path: Path) -> None:
+def test_two_classes_are_catboosts(connection: Connection, load: Load, tmp_path: Path) -> None:
     """CatBoost writes weights for both."""
     draw = np.random.default_rng(2)
     table = draw.normal(size=(300, 4)).astype(np.float32)
@@ -263,16 +229,15 @@ def test_two_classes_are_catboosts(connection: Connection, tmp_path: Path) -> No
     path = tmp_path / "model.onnx"
     model.fit(table, label.astype(int)).save_model(str(path), format="onnx")
     labels, values = session(path.read_bytes()).run(None, {"features": table})
-    connection.execute("SELECT load_model('two', %s)", (path.read_bytes(),))
-    query = "SELECT predict('two', %s::real[]), predict_class('two', %s::real[])"
+    load(path.read_bytes())
+    query = "SELECT predict('m', %s::real[]), predict_class('m', %s::real[])"
     found = [connection.execute(query, (row, row)).fetchone() for row in table.tolist()]
     expected = np.array([row[1] for row in values], np.float32)
     assert np.abs(order(floats([row[:1] for row in found])) - order(expected[:, None])).max() <= 1
     assert [row[1] for row in found] == [str(label) for label in labels]
 
 
-def test_model_info(connection: Connection) -> None:
-    file = golden.file("onnx/1.20.0/forest_classes.onnx")
-    connection.execute("SELECT load_model('m', %s)", (file,))
+def test_model_info(connection: Connection, load: Load) -> None:
+    load(golden.file("onnx/1.20.0/forest_classes.onnx"))
     info = connection.execute("SELECT model_info('m')").fetchone()[0]
     assert (info["format"], info["objective"]) == ("onnx", "TreeEnsembleClassifier")
