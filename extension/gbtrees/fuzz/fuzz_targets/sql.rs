@@ -57,8 +57,8 @@ fuzz_target!(|bytes: &[u8]| {
 
 fn check(script: &str) {
     let (statements, bodies) = split(script);
-    assert_eq!(statements.first().map(String::as_str), Some("BEGIN"));
-    assert_eq!(statements.last().map(String::as_str), Some("COMMIT"));
+    assert_eq!(statements.first(), Some(&"BEGIN"));
+    assert_eq!(statements.last(), Some(&"COMMIT"));
     let of = |words: &str| statements.iter().filter(|one| one.starts_with(words)).count();
     assert_eq!([of("BEGIN"), of("COMMIT"), of("DO")], [1, 1, 1]);
     assert_eq!(of("CREATE OR REPLACE FUNCTION "), of("COMMENT ON FUNCTION "));
@@ -70,29 +70,38 @@ fn check(script: &str) {
     }
 }
 
-/// Splits at semicolons that stand alone, without what is quoted; returns also what dollars quote. Panics if a
-/// quote does not end.
-fn split(script: &str) -> (Vec<String>, Vec<&str>) {
-    let (mut statements, mut bodies, mut statement) = (Vec::new(), Vec::new(), String::new());
-    let mut rest = script;
-    while let Some(next) = rest.chars().next() {
-        if rest.starts_with("--") {
-            rest = rest.split_once('\n').map_or("", |(_, rest)| rest);
-        } else if next == '\'' || next == '"' {
-            let before = statement.strip_suffix('E').filter(|_| next == '\'');
-            let escapes = before.is_some_and(|before| !before.ends_with(char::is_alphanumeric));
-            rest = after_quote(&rest[1..], next, escapes);
-        } else if let Some(tag) = dollar_tag(rest, &statement) {
-            let (body, after) = rest[tag.len()..].split_once(tag).expect("a body that ends");
-            bodies.push(body);
-            rest = after;
-        } else {
-            rest = &rest[next.len_utf8()..];
-            if next == ';' {
-                statements.push(statement.trim().to_owned());
-                statement.clear();
-            } else {
-                statement.push(next);
+/// Splits at semicolons that stand alone; returns also what dollars quote. Panics if a quote does not end.
+fn split(script: &str) -> (Vec<&str>, Vec<&str>) {
+    let (mut statements, mut bodies, mut start, mut rest) = (Vec::new(), Vec::new(), 0, script);
+    while let Some(next) = rest.bytes().position(|byte| b"-'\"$;".contains(&byte)) {
+        let before = &script[..script.len() - rest.len() + next];
+        rest = &rest[next..];
+        let statement = &before[start..];
+        match rest.as_bytes()[0] {
+            b';' => {
+                rest = &rest[1..];
+                statements.push(statement.trim());
+                start = before.len() + 1;
+            }
+            b'-' if rest.starts_with("--") => {
+                rest = rest.split_once('\n').map_or("", |(_, rest)| rest);
+                if statement.trim().is_empty() {
+                    start = script.len() - rest.len();
+                }
+            }
+            quote @ (b'\'' | b'"') => {
+                let word = before.strip_suffix('E').filter(|_| quote == b'\'');
+                let escapes = word.is_some_and(|word| !word.ends_with(char::is_alphanumeric));
+                rest = after_quote(&rest[1..], quote, escapes);
+            }
+            _ => {
+                let Some(tag) = dollar_tag(rest, before) else {
+                    rest = &rest[1..];
+                    continue;
+                };
+                let (body, after) = rest[tag.len()..].split_once(tag).expect("a body that ends");
+                bodies.push(body);
+                rest = after;
             }
         }
     }
@@ -100,12 +109,12 @@ fn split(script: &str) -> (Vec<String>, Vec<&str>) {
 }
 
 /// Returns what is behind the end of a quote, in which it stands twice for itself.
-fn after_quote(text: &str, quote: char, escapes: bool) -> &str {
-    let mut chars = text.char_indices().peekable();
-    while let Some((place, c)) = chars.next() {
-        if c == '\\' && escapes {
-            chars.next();
-        } else if c == quote && chars.next_if(|(_, next)| *next == quote).is_none() {
+fn after_quote(text: &str, quote: u8, escapes: bool) -> &str {
+    let mut bytes = text.bytes().enumerate().peekable();
+    while let Some((place, byte)) = bytes.next() {
+        if byte == b'\\' && escapes {
+            bytes.next();
+        } else if byte == quote && bytes.next_if(|(_, next)| *next == quote).is_none() {
             return &text[place + 1..];
         }
     }
