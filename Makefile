@@ -120,7 +120,7 @@ test-python: setup install venv wheel ## run the SQL regression and end-to-end t
 
 # What make test runs too, and what grows with TIMES.
 GROWING = tests/python/test_random_models.py tests/gbtrees/test_odd_input.py \
-	tests/extension/batch/test_random_queries.py tests/extension/train/test_threads.py \
+	tests/extension/batch/test_random_queries.py tests/extension/train/test_trainer.py \
 	$(addprefix tests/extension/lifecycle/test_,cancel.py stress.py memory.py out_of_memory.py parallel.py preload.py)
 
 test-long: export PGBOOST_TIMES = $(or $(TIMES),10)

@@ -1,10 +1,11 @@
-"""Tables of numbers and texts for the tests, in an order that a query can ask for."""
+"""Tables of numbers and texts in an order that a query can ask for, and models compared on them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 from psycopg import Connection, sql
 from sklearn import datasets
@@ -96,3 +97,18 @@ def held_out(connection: Connection) -> HeldOut:
         "eval_features": features[held], "eval_label": label[held],
     }  # fmt: skip
     return HeldOut(names, part.format("<>"), part.format("="), arrays)
+
+
+def assert_alike(found: dict[str, Any], scores: list[Any]) -> None:
+    """The trees and margins are the same, and the scores of train_model are Python's, of its last round."""
+    assert found["same_trees"]
+    assert found["differing_margins"] == 0
+    for set_name, metric, best_round, value in scores:
+        assert best_round == found["rounds"]
+        assert value == pytest.approx(found["scores"][set_name][metric], rel=1e-6)
+
+
+def verified(connection: Connection, source: str, model: str = "m") -> tuple[int, int, int]:
+    """Rows, those with other margins, and the largest distance."""
+    query = "SELECT rows, differing, max_ulp FROM verify_model(%s, %s)"
+    return connection.execute(query, (model, source)).fetchone()

@@ -2,8 +2,6 @@
 
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -54,10 +52,7 @@ class Running:
         return self.error.sqlstate
 
 
-@contextmanager
-def seen(
-    watcher: Connection, pid: int, phase: str, rounds: int = 0, rows: int = 0
-) -> Iterator[Any]:
+def seen(watcher: Connection, pid: int, phase: str, rounds: int = 0, rows: int = 0) -> Any:
     """Waits until the training is seen in the phase, with at least these rounds and rows."""
     until = time.monotonic() + PATIENCE
     while True:
@@ -66,10 +61,16 @@ def seen(
             "FROM pg_stat_progress_train_model WHERE pid = %s", (pid,)
         ).fetchone()  # fmt: skip
         if row and row[0] == phase and row[1] >= rows and row[2] >= rounds:
-            yield row
-            return
+            return row
         assert time.monotonic() < until, f"never seen in that phase: {row}"
         time.sleep(0.02)
+
+
+def trainer_of(watcher: Connection, pid: int, phase: str = "training", rows: int = 0) -> int:
+    """Waits for a phase of the training; returns its trainer."""
+    seen(watcher, pid, phase, rows=rows)
+    (trainer,) = trainers(pid)
+    return trainer
 
 
 def trainers(parent: int | None = None) -> list[int]:

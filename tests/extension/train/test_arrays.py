@@ -10,9 +10,8 @@ from psycopg import Connection
 from sklearn import datasets
 
 from tests.extension.lifecycle.models import one
-from tests.extension.train.alike import verified
 from tests.extension.train.conftest import Raises
-from tests.extension.train.rows import copy_table
+from tests.extension.train.rows import copy_table, verified
 
 TRAIN = """SELECT set, metric, best_round, value
     FROM train_model('m', %s, 'y', %s, rounds => 6, allow_change => true{})"""

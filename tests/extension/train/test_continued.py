@@ -10,32 +10,40 @@ import pytest
 from psycopg import Connection
 from sklearn import datasets
 
-from tests.extension.train.alike import assert_alike, verified
+from tests.extension.e2e import golden
+from tests.extension.lifecycle.models import one
 from tests.extension.train.conftest import AsRole, Raises
-from tests.extension.train.rows import copy_table, diabetes, held_out, in_order, store
+from tests.extension.train.rows import (
+    assert_alike,
+    copy_table,
+    diabetes,
+    held_out,
+    in_order,
+    store,
+    verified,
+)
 
 ROUNDS = 6
 pytestmark = pytest.mark.usefixtures("no_model")
 TRAIN = "SELECT set, metric, best_round, value FROM train_model('m', %s, 'y', %s, %s{})"
 EXPORT = "SELECT export_model('m')"
+INFO = "SELECT model_info('{}')"
+Continued = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
-def continued(
-    connection: Connection, python_side: Callable[..., Any]
-) -> Callable[..., dict[str, Any]]:
+def continued(connection: Connection, python_side: Callable[..., Any]) -> Continued:
     """Trains in two steps in SQL, with new parameters in the second one, and compares with Python."""
 
     def run(source: str, arrays: dict[str, Any], names: list[str], **job: Any) -> dict[str, Any]:
         before, params = job.pop("before", {}), job.pop("params", {})
         first = {"nthread": 1} | before
         connection.execute(TRAIN.format(""), (source, json.dumps(first), ROUNDS))
-        (start,) = connection.execute(EXPORT).fetchone()
-        arguments = ", continue_from => 'm'" + job.pop("arguments", "")
-        scores = connection.execute(
-            TRAIN.format(arguments), (source, json.dumps({"nthread": 1} | params), ROUNDS)
-        ).fetchall()
-        (model,) = connection.execute(EXPORT).fetchone()
+        start = one(connection, EXPORT)
+        arguments = source, json.dumps({"nthread": 1} | params), ROUNDS
+        more = TRAIN.format(", continue_from => 'm'")
+        scores = connection.execute(more, arguments).fetchall()
+        model = one(connection, EXPORT)
         objective = before.get("objective", job.pop("objective", "reg:squarederror"))
         params = {"objective": objective, "seed": 0} | job.pop("fixed", {}) | params
         found = python_side(model, arrays, start, names=names, params=params, rounds=ROUNDS, **job)
@@ -59,7 +67,7 @@ def continued(
     ({"base_score": 100}, {"monotone_constraints": {"x2": 1}}),
 ], ids=str)  # fmt: skip
 def test_trees_are_those_of_python(
-    connection: Connection, continued: Callable[..., Any], before: Any, params: Any
+    connection: Connection, continued: Continued, before: Any, params: Any
 ) -> None:
     features, label = diabetes()
     rows = store(connection, features, y=("real", label))
@@ -86,7 +94,7 @@ def test_quantiles_are_the_models_own(connection: Connection) -> None:
 
 @pytest.mark.parametrize("load", [datasets.load_iris, datasets.load_breast_cancer])
 def test_classes_keep_their_places(
-    connection: Connection, continued: Callable[..., Any], load: Callable[..., Any]
+    connection: Connection, continued: Continued, load: Callable[..., Any]
 ) -> None:
     """The new rows miss a class and begin with another one."""
     data = load()
@@ -97,14 +105,14 @@ def test_classes_keep_their_places(
     objective = "multi:softprob" if classes > 2 else "binary:logistic"
     arrays = {"features": features, "label": label.astype("f4")}
     continued(rows.source, arrays, rows.names, objective=objective, fixed=fixed)
-    one = f"SELECT {', '.join(rows.names)}, y FROM rows WHERE y = 'class 1' ORDER BY id"
-    connection.execute(TRAIN.format(", continue_from => 'm'"), (one, "{}", 2))
-    (labels,) = connection.execute("SELECT model_info('m') -> 'labels'").fetchone()
+    few = f"SELECT {', '.join(rows.names)}, y FROM rows WHERE y = 'class 1' ORDER BY id"
+    connection.execute(TRAIN.format(", continue_from => 'm'"), (few, "{}", 2))
+    labels = one(connection, "SELECT model_info('m') -> 'labels'")
     assert labels == [f"class {code}" for code in range(classes)]
 
 
 def test_categories_keep_their_codes(
-    connection: Connection, continued: Callable[..., Any], raises: Raises
+    connection: Connection, continued: Continued, raises: Raises
 ) -> None:
     random = np.random.default_rng(5)
     colours = ["blue", "green", "grün", "red"]
@@ -117,10 +125,8 @@ def test_categories_keep_their_codes(
     arrays = {"features": np.stack([number, codes.astype("f4")], axis=1), "label": label}
     params = {"max_cat_to_onehot": 2}
     source = in_order("rows", "x", "colour", "y")
-    continued(
-        source, arrays, ["x", "colour"], before=params, params=params,
-        categories={"colour": colours},
-    )  # fmt: skip
+    both = {"before": params, "params": params}
+    continued(source, arrays, ["x", "colour"], categories={"colour": colours}, **both)
     assert verified(connection, "rows") == (3_000, 0, 0)
     red = "SELECT x, colour, y FROM rows WHERE colour = 'red'"
     call = TRAIN.format(", continue_from => 'm@1'")
@@ -142,16 +148,12 @@ def test_early_stopping_counts_all_rounds(
 ) -> None:
     rows = held_out(connection)
     connection.execute(TRAIN.format(""), (rows.training, '{"eta": 0.1, "nthread": 1}', 3))
-    (start,) = connection.execute(EXPORT).fetchone()
+    start = one(connection, EXPORT)
     more = ", continue_from => 'm', early_stopping_rounds => 4, eval_source => %s"
-    scores = connection.execute(
-        TRAIN.format(more), (rows.training, '{"eta": 0.5, "nthread": 1}', 200, rows.evaluation)
-    ).fetchall()
-    (model,) = connection.execute(EXPORT).fetchone()
-    found = python_side(
-        model, rows.arrays, start, names=rows.names, params={"eta": 0.5}, rounds=200,
-        early_stopping_rounds=4,
-    )  # fmt: skip
+    arguments = rows.training, '{"eta": 0.5, "nthread": 1}', 200, rows.evaluation
+    scores = connection.execute(TRAIN.format(more), arguments).fetchall()
+    job = {"names": rows.names, "params": {"eta": 0.5}, "rounds": 200, "early_stopping_rounds": 4}
+    found = python_side(one(connection, EXPORT), rows.arrays, start, **job)
     assert found["same_trees"]
     assert 3 < found["rounds"] < 40
     assert {row[2] for row in scores} == {found["rounds"]}
@@ -164,17 +166,14 @@ def test_rounds_that_predictions_leave_out_are_left_out(
     """A model that was loaded with the rounds that early stopping found best."""
     features, label = diabetes()
     rows = store(connection, features, y=("real", label))
-    one_thread = '{"nthread": 1}'
-    connection.execute(TRAIN.format(""), (rows.source, one_thread, 8))
-    (start,) = connection.execute(EXPORT).fetchone()
+    connection.execute(TRAIN.format(""), (rows.source, '{"nthread": 1}', 8))
+    start = one(connection, EXPORT)
     connection.execute("SELECT load_model('m', %s, rounds => 5)", (start,))
     more = TRAIN.format(", continue_from => 'm'")
-    connection.execute(more, (rows.source, one_thread, ROUNDS))
-    (model,) = connection.execute(EXPORT).fetchone()
-    found = python_side(
-        model, {"features": features, "label": label}, start, names=rows.names, params={},
-        rounds=ROUNDS, start_rounds=5,
-    )  # fmt: skip
+    connection.execute(more, (rows.source, '{"nthread": 1}', ROUNDS))
+    job = {"names": rows.names, "params": {}, "rounds": ROUNDS, "start_rounds": 5}
+    arrays = {"features": features, "label": label}
+    found = python_side(one(connection, EXPORT), arrays, start, **job)
     assert found["same_trees"]
     assert found["rounds"] == 5 + ROUNDS
 
@@ -198,14 +197,11 @@ CALL = "SELECT train_model('next', {}, rounds => 2, continue_from => 'base')"
 
 
 @pytest.mark.parametrize(("call", "detail"), [
-    ("'rows', 'y', '{\"objective\": \"reg:gamma\"}'",
-     "Its objective is reg:squarederror, not reg:gamma."),
+    ("'rows', 'y', '{\"objective\": \"reg:gamma\"}'", "Its objective is reg:squarederror, not reg:gamma."),
     ("'rows', 'y', '{\"base_score\": 1}'", "The model has a base score, which base_score cannot change."),
     ("'rows', 'y', features => '{a,b,flag}'", 'It has no feature "flag".'),
-    ("'rows', 'y', features => '{a}'",
-     'It has the feature "b", which is not among the features.'),
-    ("'SELECT a, b::text, y FROM rows', 'y'",
-     'Its feature "b" is a number, and the column is text.'),
+    ("'rows', 'y', features => '{a}'", 'It has the feature "b", which is not among the features.'),
+    ("'SELECT a, b::text, y FROM rows', 'y'", 'Its feature "b" is a number, and the column is text.'),
 ])  # fmt: skip
 def test_disagreements_with_the_model_are_refused(
     raises: Raises, plain: str, call: str, detail: str
@@ -233,13 +229,13 @@ def test_lineage_is_kept_with_the_version(connection: Connection, plain: str) ->
     call = "SELECT best_round FROM train_model('base', %s, 'y', rounds => 4, continue_from => %s)"
     for model, number, rounds in (("base@1", 1, 6), ("base", 3, 10)):
         assert connection.execute(call, (plain, model)).fetchone() == (rounds,)
-        (info,) = connection.execute("SELECT model_info('base')").fetchone()
+        info = one(connection, INFO.format("base"))
         assert info["parameters"]["continue_from"] == f"base@{number}"
         assert info["parameters"]["rounds"] == 4
         assert info["rounds"] == info["metrics"]["best_round"] == rounds
     connection.execute("SELECT set_alias('base@2', 'best')")
     connection.execute(call, (plain, "base@best"))
-    (info,) = connection.execute("SELECT model_info('base')").fetchone()
+    info = one(connection, INFO.format("base"))
     assert info["parameters"]["continue_from"] == "base@2"
 
 
@@ -250,16 +246,14 @@ def test_labels_that_are_numbers(connection: Connection, raises: Raises, plain: 
     connection.execute(train.format(""), (source,))
     more = train.format(", continue_from => 'numbered'")
     connection.execute(more, (source.replace("-2", "-2.0::numeric"),))
-    (info,) = connection.execute("SELECT model_info('numbered')").fetchone()
-    assert info["labels"] == ["-2", "3"]
+    assert one(connection, INFO.format("numbered"))["labels"] == ["-2", "3"]
     said = raises("22P02", more, (source.replace("-2", "0"),))
     assert said.message_primary == 'source has a value of column "y" that is not in the model'
     connection.execute(
         "SELECT load_model('numbered', export_model('numbered'), allow_change => true)"
     )
     connection.execute(more, ("SELECT a, b, flag AS y FROM rows",))
-    (info,) = connection.execute("SELECT model_info('numbered')").fetchone()
-    assert info["labels"] is None
+    assert one(connection, INFO.format("numbered"))["labels"] is None
     raises("22P02", more, ("SELECT a, b, 2 AS y FROM rows",))
 
 
@@ -281,28 +275,21 @@ def test_only_who_may_read_the_model_continues_it(
     assert not connection.execute("SELECT 1 FROM pgboost_models WHERE name = 'theirs'").fetchall()
 
 
-def test_models_of_other_libraries_stay_theirs(
-    connection: Connection, raises: Raises, plain: str
-) -> None:
-    text = (
-        "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx=1\n"
-        "objective=regression\nfeature_names=a b\nfeature_infos=[0:9] [0:9]\ntree_sizes=242\n\n"
-        "Tree=0\nnum_leaves=2\nnum_cat=0\nsplit_feature=0\nsplit_gain=1\nthreshold=1.5\n"
-        "decision_type=2\nleft_child=-1\nright_child=-2\nleaf_value=1 2\nleaf_weight=1 1\n"
-        "leaf_count=1 1\ninternal_value=0\ninternal_weight=0\ninternal_count=2\nis_linear=0\n"
-        "shrinkage=1\n\n\nend of trees\n\nparameters:\nend of parameters\n\npandas_categorical:null\n"
-    )
-    connection.execute("SELECT load_model('light', %s)", (text.encode(),))
-    call = "SELECT train_model('next', 'rows', 'y', continue_from => 'light')"
-    assert raises("22023", call).message_detail == "Its format is lightgbm text."
-    connection.execute("SELECT drop_model('light')")
+# Models that have no trees of XGBoost.
+FOREIGN = {
+    "Its format is lightgbm text.": golden.file("lightgbm/4.7.0/regression.txt"),
+    "It is a linear model, without trees.": (
+        Path(__file__).parents[1] / "sql/models/linear.json"
+    ).read_bytes(),
+}
 
 
-def test_linear_models_do_not_grow_trees(
-    connection: Connection, raises: Raises, plain: str
+@pytest.mark.parametrize("detail", FOREIGN)
+@pytest.mark.usefixtures("plain")
+def test_models_without_trees_of_xgboost_are_refused(
+    connection: Connection, raises: Raises, detail: str
 ) -> None:
-    linear = Path(__file__).parents[1] / "sql/models/linear.json"
-    connection.execute("SELECT load_model('line', %s)", (linear.read_bytes(),))
-    call = "SELECT train_model('next', 'rows', 'y', continue_from => 'line')"
-    assert raises("22023", call).message_detail == "It is a linear model, without trees."
-    connection.execute("SELECT drop_model('line')")
+    connection.execute("SELECT load_model('foreign', %s)", (FOREIGN[detail],))
+    call = "SELECT train_model('next', 'rows', 'y', continue_from => 'foreign')"
+    assert raises("22023", call).message_detail == detail
+    connection.execute("SELECT drop_model('foreign')")

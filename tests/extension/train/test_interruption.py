@@ -19,6 +19,7 @@ from tests.extension.train.running import (
     Running,
     gone,
     seen,
+    trainer_of,
     trainers,
 )
 from tools.cluster import start, stop
@@ -38,13 +39,8 @@ def untouched(connection: Connection) -> Iterator[None]:
     """After the test, there is no model, no progress, no file, and the server is the same."""
     started = running_since(connection)
     yield
-    models = connection.execute(
-        "SELECT count(*) FROM pgboost_models WHERE name = 'long'"
-    ).fetchone()
-    assert models == (0,)
-    assert connection.execute("SELECT count(*) FROM pg_stat_progress_train_model").fetchone() == (
-        0,
-    )
+    for query in ("pgboost_models WHERE name = 'long'", "pg_stat_progress_train_model"):
+        assert connection.execute(f"SELECT count(*) FROM {query}").fetchone() == (0,)
     until = time.monotonic() + PATIENCE
     while connection.execute(FILES).fetchone() != (0,):
         assert time.monotonic() < until, "a file of progress is left"
@@ -72,10 +68,9 @@ def test_progress_is_seen_while_rows_are_read(
     connection: Connection, connect: Connect, untouched: None, how: str
 ) -> None:
     running = Running(connect(), ENDLESS)
-    with seen(connection, running.pid, "reading rows") as row:
-        first = row[1]
-    with seen(connection, running.pid, "reading rows", rows=first + 1) as row:
-        assert row[5:] == ("long", connection.info.dbname, "postgres")
+    first = seen(connection, running.pid, "reading rows")
+    row = seen(connection, running.pid, "reading rows", rows=first[1] + 1)
+    assert row[5:] == ("long", connection.info.dbname, "postgres")
     end(connection, running, how)
 
 
@@ -84,23 +79,18 @@ def test_rounds_end_at_once(
     connection: Connection, connect: Connect, untouched: None, how: str
 ) -> None:
     running = Running(connect(), LONG)
-    with seen(connection, running.pid, "training", rounds=3) as row:
-        assert row[3] == 100000
+    assert seen(connection, running.pid, "training", rounds=3)[3] == 100000
     end(connection, running, how)
 
 
-@pytest.mark.parametrize(
-    ("statement", "phase", "how"),
-    [
-        (TRAIN, "training", "cancel"),
-        (TRAIN, "training", "terminate"),
-        (KIND.format("cross_validate_model(%s, 'y', %s, folds => 2"), "training", "cancel"),
-        (KIND.format("tune_model(%s, 'y', '{\"eta\": [0.1, 0.2]}', %s, eval_fraction => 0.1"),
-         "trial 1 of 2", "cancel"),
-        (KIND.format("train_model('long', %s, 'y', %s, continue_from => 'before'"),
-         "training", "cancel"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("statement", "phase", "how"), [
+    (TRAIN, "training", "cancel"),
+    (TRAIN, "training", "terminate"),
+    (KIND.format("cross_validate_model(%s, 'y', %s, folds => 2"), "training", "cancel"),
+    (KIND.format("tune_model(%s, 'y', '{\"eta\": [0.1, 0.2]}', %s, eval_fraction => 0.1"), "trial 1 of 2",
+        "cancel"),
+    (KIND.format("train_model('long', %s, 'y', %s, continue_from => 'before'"), "training", "cancel"),
+])  # fmt: skip
 @pytest.mark.usefixtures("untouched")
 def test_a_round_ends_at_once(
     connection: Connection, connect: Connect, statement: str, phase: str, how: str
@@ -109,9 +99,9 @@ def test_a_round_ends_at_once(
         small = LONG_ROUND.replace("200000", "1000")
         connection.execute("SELECT train_model('before', %s, 'y', rounds => 2)", (small,))
     running = Running(connect(), LONG_ROUND, FOREST, statement)
-    with seen(connection, running.pid, phase) as row:
-        assert row[5] == ("long" if "'long'" in statement else None)
-        (trainer,) = trainers(running.pid)
+    trainer = trainer_of(connection, running.pid, phase)
+    row = seen(connection, running.pid, phase)
+    assert row[5] == ("long" if "'long'" in statement else None)
     end(connection, running, how)
     assert gone(trainer)
 
@@ -122,16 +112,11 @@ def test_it_holds_back_vacuum_and_locks_its_source_for_reading_alone(
     """As docs/operations.md says."""
     connection.execute(f"CREATE TABLE held AS {LONG_ROUND}")
     running = Running(connect(), "held", FOREST)
-    with seen(connection, running.pid, "training"):
-        (held_back,) = connection.execute(
-            "SELECT backend_xmin IS NOT NULL FROM pg_stat_activity WHERE pid = %s", (running.pid,)
-        ).fetchone()
-        locks = connection.execute(
-            "SELECT DISTINCT mode FROM pg_locks WHERE pid = %s AND relation = 'held'::regclass",
-            (running.pid,),
-        ).fetchall()
-    assert held_back
-    assert locks == [("AccessShareLock",)]
+    seen(connection, running.pid, "training")
+    held_back = "SELECT backend_xmin IS NOT NULL FROM pg_stat_activity WHERE pid = %s"
+    assert connection.execute(held_back, (running.pid,)).fetchone() == (True,)
+    locks = "SELECT DISTINCT mode FROM pg_locks WHERE pid = %s AND relation = 'held'::regclass"
+    assert connection.execute(locks, (running.pid,)).fetchall() == [("AccessShareLock",)]
     connection.execute("INSERT INTO held SELECT * FROM held LIMIT 1")
     running.connection.cancel()
     assert running.ended() == "57014"
@@ -149,8 +134,7 @@ def test_fast_shutdown_and_crash_act_in_a_round(tmp_path: Path) -> None:
         for how in ("crash", "fast"):
             with running.connect() as watcher:
                 training = Running(running.connect(), LONG_ROUND, FOREST)
-                with seen(watcher, training.pid, "training"):
-                    (trainer,) = trainers(training.pid)
+                trainer = trainer_of(watcher, training.pid)
                 before = time.monotonic()
                 if how == "crash":
                     running.place.run("kill", "-9", str(training.pid))
@@ -166,13 +150,10 @@ def test_fast_shutdown_and_crash_act_in_a_round(tmp_path: Path) -> None:
         stop(state, delete=True)
 
 
-@pytest.mark.parametrize(
-    ("milliseconds", "source", "params"),
-    [
-        *((milliseconds, LONG, PARAMS) for milliseconds in (300, 700, 1100, 1500, 2500)),
-        (3000, LONG_ROUND, FOREST),
-    ],
-)
+@pytest.mark.parametrize(("milliseconds", "source", "params"), [
+    *((milliseconds, LONG, PARAMS) for milliseconds in (300, 700, 1100, 1500, 2500)),
+    (3000, LONG_ROUND, FOREST),
+])  # fmt: skip
 @pytest.mark.usefixtures("untouched")
 def test_timeout_acts_in_every_phase(
     connect: Connect, milliseconds: int, source: str, params: str
@@ -195,8 +176,7 @@ def test_users_see_their_own_trainings_and_monitors_all(
 ) -> None:
     watcher = as_role("watcher")
     running = Running(connect(), ENDLESS)
-    with seen(connection, running.pid, "reading rows"):
-        pass
+    seen(connection, running.pid, "reading rows")
     count = "SELECT count(*) FROM pg_stat_progress_train_model"
     assert watcher.execute(count).fetchone() == (0,)
     connection.execute("GRANT pg_monitor TO watcher")
@@ -205,9 +185,7 @@ def test_users_see_their_own_trainings_and_monitors_all(
     assert running.ended() == "57014"
 
 
-def test_rollback_leaves_no_model(
-    connection: Connection, connect: Connect, untouched: None
-) -> None:
+def test_rollback_leaves_no_model(connect: Connect, untouched: None) -> None:
     small = "SELECT i AS a, i AS y FROM generate_series(1, 100) AS i"
     with connect(autocommit=False) as other:
         other.execute("SELECT train_model('long', %s, 'y', rounds => 2)", (small,))

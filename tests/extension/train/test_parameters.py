@@ -1,7 +1,8 @@
-"""Parameters and arguments out of range, unknown, or not for users."""
+"""Parameters and arguments that are refused, before a row is read where no row is needed."""
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,14 @@ from psycopg import Connection
 
 from tests.connections import Connect, Notice
 from tests.extension.train.conftest import Raises
-from tests.extension.train.running import FOREST, LONG_ROUND, Running, seen, trainers
+from tests.extension.train.running import FOREST, LONG_ROUND, Running, trainer_of
 
+# Its columns are known, and its first row divides by zero.
+UNREADABLE = "SELECT i AS a, 1 / (i - 1) AS y FROM generate_series(1, 9) AS i"
+FEW = "SELECT i AS a, i AS y FROM generate_series(1, 9) AS i"
+ROLE = "before_rounds"
 CALL = "SELECT * FROM train_model('m', 'rows', 'y', %s, rounds => 2, allow_change => true)"
+UNREAD = f"SELECT * FROM train_model('m', '{UNREADABLE}', 'y', %s, rounds => 2)"
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -54,7 +60,8 @@ def table(cluster: Any, dbname: str) -> None:
     ({"early_stopping_rounds": 5}, "early_stopping_rounds needs rows for evaluation"),
 ])  # fmt: skip
 def test_out_of_range(raises: Raises, params: Any, message: str) -> None:
-    assert message in raises("22023", CALL, (json.dumps(params),)).message_primary
+    """Before a row is read."""
+    assert message in raises("22023", UNREAD, (json.dumps(params),)).message_primary
 
 
 @pytest.mark.parametrize(("name", "nearest"), [
@@ -63,7 +70,7 @@ def test_out_of_range(raises: Raises, params: Any, message: str) -> None:
     ("Max_Depht", "max_depth"), ("temperature", None),
 ])  # fmt: skip
 def test_unknown_comes_with_the_nearest(raises: Raises, name: str, nearest: str | None) -> None:
-    said = raises("22023", CALL, (json.dumps({name: 1}),))
+    said = raises("22023", UNREAD, (json.dumps({name: 1}),))
     assert said.message_primary == f'unknown training parameter "{name}"'
     if nearest:
         assert said.message_hint == f'Perhaps you mean "{nearest}".'
@@ -202,8 +209,7 @@ def test_parameters_are_stored_with_the_version(
 def threads_of_a_training(connection: Connection, capped: Connection) -> int:
     """The threads of a training that requests 64."""
     running = Running(capped, LONG_ROUND, FOREST.replace("{", '{"nthread": 64, '))
-    with seen(connection, running.pid, "training"):
-        (trainer,) = trainers(running.pid)
+    trainer = trainer_of(connection, running.pid)
     threads = len(list(Path(f"/proc/{trainer}/task").iterdir()))
     capped.cancel()
     assert running.ended() == "57014"
@@ -258,3 +264,89 @@ def test_predictions_are_capped_by_a_setting_for_superusers(
     connection.execute("DROP ROLE IF EXISTS modest; CREATE ROLE modest; SET ROLE modest")
     raises("42501", "SET pgboost_train.max_prediction_memory = 0")
     connection.execute("RESET ROLE; DROP ROLE modest")
+
+
+# The error, a superuser's statement before, the arguments besides source and target, the SQLSTATE and the
+# message.
+CASES = [
+    ("model of another", "", "'theirs'", "42501", 'must be owner of model "theirs"'),
+    ("model of another that may be used", "SELECT grant_model('theirs', 'before_rounds')",
+     "'theirs'", "42501", 'must be owner of model "theirs"'),
+    ("model of another that is not deployed", "", "'theirs', deploy => false",
+     "42501", 'must be owner of model "theirs"'),
+    ("no right to store", "REVOKE EXECUTE ON FUNCTION load_model FROM before_rounds", "'new'",
+     "42501", "permission denied for function load_model"),
+    ("no right to store a baseline",
+     "REVOKE EXECUTE ON FUNCTION set_baseline(text, jsonb) FROM PUBLIC", "'new'",
+     "42501", "permission denied for function set_baseline"),
+    ("empty name", "", "''", "42602", 'invalid model name: ""'),
+    ("name with a version", "", "'new@1'", "42602", 'invalid model name: "new@1"'),
+    ("long name", "", "'" + 64 * "x" + "'", "42602", None),
+    ("start of another", "", "'new', continue_from => 'theirs'", "42501", None),
+    ("start of another that may be used", "SELECT grant_model('theirs', 'before_rounds')",
+     "'new', continue_from => 'theirs'", "42501", 'must be owner of model "theirs"'),
+    ("no start", "", "'new', continue_from => 'nothing'", "42704", None),
+    ("unknown feature", "", "'new', features => '{b}'", "42703", None),
+    ("unknown weight", "", "'new', weight => 'w'", "42703", None),
+    ("no such rows for evaluation", "", "'new', eval_source => 'nothing'", "42P01", None),
+    ("no target for evaluation", "", "'new', eval_source => 'SELECT 1 AS a'", "42703", None),
+    ("other types for evaluation", "", "'new', eval_source => $$SELECT 'x'::text AS a, 1 AS y$$",
+     "42804", None),
+    ("rows of another for evaluation", "", "'new', eval_source => 'their_rows'", "42501", None),
+]  # fmt: skip
+
+
+@pytest.fixture
+def role(connection: Connection, connect: Connect) -> Iterator[Connection]:
+    """A role that may train, and another role's model and table."""
+    connection.execute(f"DROP ROLE IF EXISTS {ROLE}; CREATE ROLE {ROLE} LOGIN")
+    connection.execute(f"GRANT EXECUTE ON FUNCTION train_model, load_model TO {ROLE}")
+    connection.execute("SELECT * FROM train_model('theirs', %s, 'y', rounds => 1)", (FEW,))
+    connection.execute(f"CREATE TABLE their_rows AS {FEW}")
+    yield connect(user=ROLE)
+    connection.execute("GRANT EXECUTE ON FUNCTION set_baseline(text, jsonb) TO PUBLIC")
+    connection.execute("DROP TABLE their_rows; SELECT drop_model('theirs')")
+    connection.execute(f"DROP OWNED BY {ROLE}; DROP ROLE {ROLE}")
+
+
+def test_a_source_that_is_read_says_so(role: Connection, raises: Raises) -> None:
+    raises("22012", f"SELECT * FROM train_model('new', '{UNREADABLE}', 'y')", on=role)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case[0] for case in CASES])
+def test_errors_are_raised_before_a_row_is_read(
+    connection: Connection, role: Connection, raises: Raises, case: Any
+) -> None:
+    _, before, arguments, state, message = case
+    if before:
+        connection.execute(before)
+    name, _, rest = arguments.partition(", ")
+    rest = f", {rest}" if rest else ""
+    said = raises(
+        state, f"SELECT * FROM train_model({name}, '{UNREADABLE}', 'y', rounds => 2{rest})", on=role
+    )
+    assert message in (None, said.message_primary)
+
+
+def test_a_model_that_becomes_anothers_meanwhile_is_refused_at_the_end(
+    connection: Connection, role: Connection, raises: Raises
+) -> None:
+    connection.execute(
+        "CREATE OR REPLACE FUNCTION given_away() RETURNS integer LANGUAGE plpgsql SECURITY DEFINER AS "
+        "$$ BEGIN PERFORM train_model('contested', 'SELECT i AS a, i AS y FROM generate_series(1, 9) i', "
+        "'y', rounds => 1); RETURN 1; END $$"
+    )
+    source = "SELECT i AS a, CASE i WHEN 1 THEN given_away() ELSE i END AS y FROM generate_series(1, 9) AS i"
+    said = raises(
+        "42501", f"SELECT * FROM train_model('contested', '{source}', 'y', rounds => 1)", on=role
+    )
+    assert said.message_primary == 'must be owner of model "contested"'
+    connection.execute("DROP FUNCTION given_away()")
+
+
+def test_the_context_of_a_refused_start_is_short(role: Connection, raises: Raises) -> None:
+    said = raises(
+        "42501",
+        f"SELECT * FROM train_model('new', '{FEW}', 'y', continue_from => 'theirs')", on=role,
+    )  # fmt: skip
+    assert len(said.context or "") < 100

@@ -12,8 +12,8 @@ from tests.connections import Connect, running_since
 from tests.extension.e2e import golden
 from tests.extension.e2e.reference import model_bytes
 from tests.extension.lifecycle.models import constant, load, one
-from tests.extension.train.alike import verified
 from tests.extension.train.conftest import AsRole, Raises
+from tests.extension.train.rows import verified
 
 ROWS = """SELECT i::real / 7 AS a, CASE WHEN i % 5 > 0 THEN i % 11 END AS b, sin(i)::real AS c,
                  (i % 50 + 10 * sin(i))::real AS y, 'class ' || i % 3 AS label

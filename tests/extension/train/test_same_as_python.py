@@ -9,8 +9,16 @@ import pytest
 from psycopg import Connection
 from sklearn import datasets
 
-from tests.extension.train.alike import assert_alike, verified
-from tests.extension.train.rows import Rows, copy_table, diabetes, held_out, in_order, store
+from tests.extension.train.rows import (
+    Rows,
+    assert_alike,
+    copy_table,
+    diabetes,
+    held_out,
+    in_order,
+    store,
+    verified,
+)
 
 ROUNDS = 12
 Alike = Callable[..., dict[str, Any]]

@@ -1,4 +1,4 @@
-"""The training process: the errors of its deaths, and the absence of leftovers."""
+"""The training process: errors of its deaths, no leftovers, no thread elsewhere, and how it is installed."""
 
 import os
 import shutil
@@ -8,7 +8,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
@@ -23,10 +22,11 @@ from tests.extension.train.running import (
     PATIENCE,
     Running,
     gone,
-    seen,
+    trainer_of,
     trainers,
 )
-from tools.cluster import Cluster
+from tests.times import TIMES
+from tools.cluster import Cluster, start, stop
 from tools.cluster.server import installed
 
 SMALL = "SELECT i AS a, i AS y FROM generate_series(1, 100) AS i"
@@ -47,9 +47,7 @@ def test_a_killed_trainer_is_an_error(
     number: signal.Signals, state: str, said: str,
 ) -> None:  # fmt: skip
     running = Running(connect(), LONG_ROUND, FOREST)
-    with seen(connection, running.pid, "training"):
-        (trainer,) = trainers(running.pid)
-    os.kill(trainer, number)
+    os.kill(trainer_of(connection, running.pid), number)
     assert running.ended() == state
     assert running.error.diag.message_primary == said
     if state == "38000":
@@ -62,11 +60,10 @@ def test_a_killed_trainer_is_an_error(
 def test_out_of_memory(cluster: Cluster, connection: Connection, connect: Connect) -> None:
     running = Running(connect(), WIDE)
     # The trainer is started before the first row is read, in the same phase.
-    with seen(connection, running.pid, "reading rows", rows=1):
-        (trainer,) = trainers(running.pid)
-        status = Path(f"/proc/{trainer}/status").read_text()
-        most = (int(status.split("VmPeak:")[1].split()[0]) << 10) + (4 << 20)
-        cluster.place.run("prlimit", "--pid", str(trainer), f"--as={most}")
+    trainer = trainer_of(connection, running.pid, "reading rows", rows=1)
+    status = Path(f"/proc/{trainer}/status").read_text()
+    most = (int(status.split("VmPeak:")[1].split()[0]) << 10) + (4 << 20)
+    cluster.place.run("prlimit", "--pid", str(trainer), f"--as={most}")
     assert running.ended() == "53200"
     assert running.connection.execute(TRAIN, (SMALL,)).fetchone()
 
@@ -74,8 +71,7 @@ def test_out_of_memory(cluster: Cluster, connection: Connection, connect: Connec
 def test_it_is_alone_with_its_socket(connection: Connection, connect: Connect) -> None:
     """It has no file and no variable of the server, and is the first that the system kills without memory."""
     running = Running(connect(), ENDLESS)
-    with seen(connection, running.pid, "reading rows", rows=1):
-        (trainer,) = trainers(running.pid)
+    trainer = trainer_of(connection, running.pid, "reading rows", rows=1)
     place = Path(f"/proc/{trainer}")
     descriptors = sorted(int(entry.name) for entry in (place / "fd").iterdir())
     assert descriptors == [0, 1, 2, 3]
@@ -94,7 +90,7 @@ def test_libxgboost_is_never_in_a_backend(connection: Connection) -> None:
     connection.execute("SELECT xgboost_predict('small', '{5}')")
     connection.execute("SELECT * FROM verify_model('small', %s)", (SMALL,))
     assert "libxgboost" not in (backend / "maps").read_text()
-    assert len(list((backend / "task").iterdir())) == 1
+    assert threads_of(backend) == 1
 
 
 # They come one by one.
@@ -177,22 +173,27 @@ def test_a_training_within_a_training(connection: Connection) -> None:
     assert trainers(connection.info.backend_pid) == []
 
 
+LIBRARIES = installed("--pkglibdir")
+
+
 @pytest.fixture
-def beside(cluster: Cluster, connect: Connect) -> Iterator[tuple[Any, Path]]:
-    """A connection with the extension from a separate folder, and where its trainer would be."""
-    libraries = installed("--pkglibdir")
+def empty(cluster: Cluster) -> str:
+    """A database without extensions."""
+    cluster.create_database("empty", replace=True)
+    return "empty"
+
+
+@pytest.fixture
+def alone(connect: Connect, empty: str) -> Iterator[tuple[Connection, Path]]:
+    """A connection that finds the library alone, and the folder next to it, in which its trainer would be."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        shutil.copy(LIBRARIES / "pgboost_train.so", folder)
         folder.chmod(0o755)
-        shutil.copy(libraries / "pgboost_train.so", folder)
         (folder / "pgboost_train").mkdir(mode=0o755)
-        (folder / "pgboost_train" / "xgboost").symlink_to(libraries / "pgboost_train" / "xgboost")
-        cluster.create_database("beside", replace=True)
-        with connect(dbname="beside") as complete:
-            complete.execute("CREATE EXTENSION pgboost_train CASCADE")
-        connection = connect(dbname="beside")
+        connection = connect(dbname=empty)
         connection.execute(f"SET dynamic_library_path = '{folder}:$libdir'")
-        yield connection, folder / "pgboost_train" / "pgboost_trainer"
+        yield connection, folder / "pgboost_train"
 
 
 # The first message of a trainer of another version.
@@ -208,12 +209,14 @@ OTHER = '{"Ready":{"trainer":"7","libxgboost":"1"}}'
     (f"printf '\\{len(OTHER):03o}\\0\\0\\0\\0\\0\\0\\0%s' '{OTHER}' >&0; exec sleep 600", "58P01", "version"),
 ])  # fmt: skip
 def test_replies_of_the_trainer_are_checked(
-    beside: tuple[Any, Path], program: str | None, state: str, detail: str
+    connect: Connect, alone: tuple[Connection, Path], program: str | None, state: str, detail: str
 ) -> None:
-    connection, path = beside
+    connection, folder = alone
+    (folder / "xgboost").symlink_to(LIBRARIES / "pgboost_train" / "xgboost")
+    connect(dbname="empty").execute("CREATE EXTENSION pgboost_train CASCADE")
     if program:
-        path.write_text(f"#!/bin/sh\n{program}\n")
-        path.chmod(0o755)
+        (folder / "pgboost_trainer").write_text(f"#!/bin/sh\n{program}\n")
+        (folder / "pgboost_trainer").chmod(0o755)
     with pytest.raises(psycopg.Error) as caught:
         connection.execute(TRAIN, (SMALL,))
     assert caught.value.sqlstate == state, caught.value
@@ -244,3 +247,114 @@ def _unfinished(connection: Connection) -> str:
         process.wait()
     (data,) = connection.execute("SHOW data_directory").fetchone()
     return f"{data}/pg_stat_tmp/pgboost_train.{process.pid}.new"
+
+
+@pytest.mark.parametrize("missing", ["pgboost_trainer", "libxgboost"])
+def test_a_missing_file_is_reported_with_a_hint(
+    alone: tuple[Connection, Path], missing: str
+) -> None:
+    connection, folder = alone
+    if missing == "libxgboost":
+        shutil.copy(LIBRARIES / "pgboost_train" / "pgboost_trainer", folder)
+    connection.execute("CREATE EXTENSION pgboost")
+    with pytest.raises(psycopg.Error) as caught:
+        connection.execute("CREATE EXTENSION pgboost_train")
+    assert caught.value.sqlstate == "58P01"
+    said = caught.value.diag
+    assert said.message_primary == f"{missing} is not installed"
+    assert str(folder) in said.message_detail
+    assert "make install" in said.message_hint
+    assert connection.execute("SELECT count(*) FROM pgboost_models").fetchone() == (0,)
+
+
+def test_other_schemas(connect: Connect, empty: str) -> None:
+    connection = connect(dbname=empty)
+    connection.execute('CREATE SCHEMA "odd one"; CREATE SCHEMA other')
+    connection.execute('CREATE EXTENSION pgboost SCHEMA "odd one"')
+    connection.execute("CREATE EXTENSION pgboost_train SCHEMA other")
+    connection.execute("SELECT other.train_model('m', %s, 'y')", (SMALL,))
+    found = connection.execute("SELECT * FROM other.verify_model('m', %s)", (SMALL,)).fetchone()
+    assert found == (100, 0, 0)
+    assert connection.execute("SELECT other.xgboost_predict('m', '{5}')").fetchone()
+    assert connection.execute("SELECT * FROM other.pg_stat_progress_train_model").fetchall() == []
+
+
+def test_dropping_it_leaves_the_models(connect: Connect, empty: str) -> None:
+    connection = connect(dbname=empty)
+    connection.execute("CREATE EXTENSION pgboost_train CASCADE")
+    connection.execute("SELECT train_model('m', %s, 'y')", (SMALL,))
+    connection.execute("DROP EXTENSION pgboost_train")
+    assert connection.execute("SELECT round(predict('m', 50))").fetchone() == (50,)
+
+
+def test_users_have_few_functions_and_those_that_only_read_run_in_parallel(
+    connect: Connect, empty: str
+) -> None:
+    """At most 50 of both extensions, besides the aggregates."""
+    superuser = connect(dbname=empty)
+    superuser.execute("CREATE EXTENSION pgboost_train CASCADE")
+    functions = superuser.execute(
+        "SELECT p.oid::regprocedure::text, p.provolatile <> 'v' AND p.proparallel <> 's'"
+        " FROM pg_proc AS p JOIN pg_depend AS d ON d.objid = p.oid AND d.classid = 'pg_proc'::regclass"
+        " JOIN pg_extension AS e ON e.oid = d.refobjid AND d.refclassid = 'pg_extension'::regclass"
+        " WHERE e.extname ~ '^pgboost' AND d.deptype = 'e' AND p.prokind = 'f'"
+        " AND p.pronamespace <> 'pgboost_catalog'::regnamespace"
+    ).fetchall()
+    assert 30 < len(functions) <= 50
+    assert [name for name, serial in functions if serial] == []
+
+
+MANY = "SELECT i AS a, sin(i) AS b, i % 17 AS y FROM generate_series(1, 2000) AS i"
+CONNECTIONS = 100 * TIMES
+TRAIN_MANY = "SELECT value FROM train_model('m', %s, 'y', %s, rounds => 3, allow_change => true)"
+
+
+@pytest.fixture(scope="module", params=["", "pgboost_train, pgboost"], ids=["loaded", "preloaded"])
+def server(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Cluster]:
+    """A server whose postmaster has both libraries, or neither."""
+    state = tmp_path_factory.mktemp("threads") / "server"
+    running, _ = start(state, 54339, {"shared_preload_libraries": request.param})
+    with running.connect() as connection:
+        connection.execute("CREATE EXTENSION pgboost_train CASCADE")
+    yield running
+    stop(state, delete=True)
+
+
+def postmaster(server: Cluster) -> Path:
+    """The process of a server."""
+    return Path("/proc") / (server.place.data / "postmaster.pid").read_text().split()[0]
+
+
+def threads_of(process: Path) -> int:
+    return len(list((process / "task").iterdir()))
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_hundreds_of_connections(server: Cluster, threads: int) -> None:
+    values = set()
+    for _ in range(CONNECTIONS):
+        with server.connect() as connection:
+            connection.execute("SET statement_timeout = '60s'")
+            arguments = MANY, f'{{"nthread": {threads}}}'
+            values.add(connection.execute(TRAIN_MANY, arguments).fetchone())
+            assert connection.execute("SHOW pgboost_train.max_threads").fetchone() == ("0",)
+    assert len(values) == 1
+    assert threads_of(postmaster(server)) == 1
+
+
+def test_the_postmaster_has_no_libxgboost(server: Cluster) -> None:
+    """OpenMP does not survive a fork."""
+    with server.connect() as connection:
+        preloaded = one(connection, "SHOW shared_preload_libraries")
+    maps = (postmaster(server) / "maps").read_text()
+    assert ("pgboost_train.so" in maps) == bool(preloaded)
+    assert "libxgboost" not in maps and "libgomp" not in maps
+
+
+def test_loading_the_library_starts_no_thread(connection: Connection) -> None:
+    connection.execute("LOAD 'pgboost_train'")
+    backend = Path(f"/proc/{connection.info.backend_pid}")
+    assert threads_of(backend) == 1
+    assert "libxgboost" not in (backend / "maps").read_text()

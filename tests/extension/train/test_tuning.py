@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from psycopg import Connection
 
-from tests.extension.train.conftest import AsRole, Raises
+from tests.extension.train.conftest import Raises
 
 SOURCE = (
     "SELECT i AS a, i % 17 AS b, i % 5 AS c, sin(i / 20.0) * 10 + i % 17 + (i * 7919 % 13) AS y "
@@ -149,13 +149,3 @@ def test_errors(raises: Raises, search: Any, arguments: str, sqlstate: str, mess
 
 def test_search_must_be_given(raises: Raises) -> None:
     raises("22004", "SELECT * FROM tune_model(%s, 'y', NULL)", (SOURCE,))
-
-
-def test_only_who_was_granted_it_tunes(
-    connection: Connection, as_role: AsRole, raises: Raises
-) -> None:
-    tuner = as_role("tuner")
-    call = "SELECT * FROM tune_model(%s, 'y', '{\"eta\": [0.1]}', rounds => 1)"
-    assert "tune_model" in raises("42501", call, (SOURCE,), on=tuner).message_primary
-    connection.execute("GRANT EXECUTE ON FUNCTION tune_model TO tuner")
-    assert tuner.execute(call, (SOURCE,)).fetchall()
