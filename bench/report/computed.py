@@ -86,8 +86,7 @@ def growth(measured: Measured) -> list[Growth]:
             (trip, latency)
             for delay in delays(measured)
             if (trip := round_trip_ms(measured, delay)) is not None
-            for request in ("random", "hot")
-            if (latency := measured.spread(entry, RequestSpec(request, 1, delay_ms=delay), "mean"))
+            if (latency := measured.spread(entry, RequestSpec(clients=1, delay_ms=delay), "mean"))
         ]
         if len(points) >= 3:
             middle = [(trip, latency.median) for trip, latency in points]

@@ -58,9 +58,7 @@ def rivals(measured: Measured, asked: RequestSpec) -> dict[str, Entry]:
 
     A Python service stands for the best only where the best one of the main request was measured, too.
     """
-    found: dict[str, Entry | None] = {}
-    typical = (reader.entry(name, "http") for name in ("fastapi_plain", "fastapi"))
-    found["FastAPI"] = next((one for one in typical if measured.cell(one, asked)), None)
+    found: dict[str, Entry | None] = {"FastAPI": reader.entry("fastapi_plain", "http")}
     for memory, where in ((False, "Redis"), (True, "memory")):
         best, here = measured.rival(RequestSpec(), memory), measured.rival(asked, memory)
         known = here if best is None or measured.cell(best, asked) else None

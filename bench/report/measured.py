@@ -1,20 +1,18 @@
 """Read access to one result, for the report: cells by entry and request, figures by name, ratios of cells.
 
-An entry is a variant of a system, labelled by its system.toml, or by retired.toml if no folder describes it.
-A ratio of two cells is taken within each repetition, which measures both minutes apart, and summarized as
-median and range; it differs from the quotient of the medians if the cells have different repetitions. Two
-cells without a common repetition have that quotient, with the widest range.
+An entry is a variant of a system, labelled by its system.toml; one that no folder describes any more has the
+harness's name. A ratio of two cells is taken within each repetition, which measures both minutes apart, and
+summarized as median and range; it differs from the quotient of the medians if the cells have different
+repetitions. Two cells without a common repetition have that quotient, with the widest range.
 
 The rival of a cell is the service without this project's engine that has the highest throughput for the same
 request, among those with features in a shared store, or among those with a copy of all features in memory.
 """
 
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import NamedTuple
 
 from bench.results import LATENCIES, CellResult, Result, Run, Spread
@@ -61,16 +59,14 @@ _KNOWN = {
     for of in described().values()
     for name, one in of.variants.items()
 }  # fmt: skip
-_RETIRED = tomllib.loads(Path(__file__).with_name("retired.toml").read_text())
 ALL = (*_KNOWN.values(),)
 
 
 def entry(system: str, variant: str) -> Entry:
     """Returns the entry of a system and a variant."""
     side = POSTGRES if system.startswith(POSTGRES) else PYTHON
-    plain = {"label": f"{system} ({variant})", "side": side, "group": GROUPS[side][1]}
-    known = plain | _RETIRED.get(f"{system}/{variant}", {})
-    return _KNOWN.get((system, variant)) or Entry(system, variant, **known)
+    plain = Entry(system, variant, f"{system} ({variant})", side, GROUPS[side][1])
+    return _KNOWN.get((system, variant), plain)
 
 
 SIMPLE, PREPARED = entry("postgres_direct", "simple"), entry("postgres_direct", "prepared")

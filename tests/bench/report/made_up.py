@@ -115,7 +115,7 @@ def _at_rates(
 
 def _delayed() -> Iterator[CellResult]:
     for (system, variant), delay in itertools.product(MAIN, DELAYS):
-        for request, clients in itertools.product(("ping", "fetch", "hot"), (1, 20)):
+        for request, clients in itertools.product(("ping", "random"), (1, 20)):
             yield cell_result(Cell(system, variant, request, TREES[0], clients, None, delay))
 
 

@@ -143,7 +143,7 @@ def test_the_selection_is_shown(directory: Path, tmp_path: Path) -> None:
     shutil.copy(ROOT / PAGES / "index.html", tmp_path)
     choices = (
         "request=hot&clients=5&trees=100", "request=three_models", "request=hot&rate=4000",
-        f"run={SPLIT}&request=hot&delay=0.25", "request=batch&clients=20",
+        f"run={SPLIT}&request=random&delay=0.25", "request=batch&clients=20",
     )  # fmt: skip
     address = (tmp_path / "index.html").as_uri()
     frames = [(f"{address}#{html.escape(one)}", 1000) for one in choices]
