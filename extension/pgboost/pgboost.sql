@@ -909,10 +909,17 @@ CREATE FUNCTION pgboost_catalog.rows_behind(relation regclass, version_column sm
 AS $$
 DECLARE
     behind bigint;
+    scored text := '';
 BEGIN
     IF has_column_privilege(relation, version_column, 'SELECT') THEN
-        EXECUTE format('SELECT count(*) FROM %s WHERE %I IS DISTINCT FROM $1', relation,
-                       (SELECT attname FROM pg_attribute WHERE attrelid = relation AND attnum = version_column))
+        IF EXISTS (SELECT FROM pg_class WHERE oid = relation AND relkind = 'r' AND relhassubclass) THEN
+            -- Unlike partitions, a child has only the triggers that were made for it.
+            scored := ' AND tableoid IN (SELECT t.tgrelid FROM pg_trigger AS t JOIN pg_proc AS p'
+                      ' ON p.oid = t.tgfoid WHERE p.proname = ''pgboost_maintain_score'')';
+        END IF;
+        EXECUTE format('SELECT count(*) FROM %s WHERE %I IS DISTINCT FROM $1%s', relation,
+                       (SELECT attname FROM pg_attribute WHERE attrelid = relation AND attnum = version_column),
+                       scored)
             INTO behind USING version;
     END IF;
     RETURN behind;
@@ -990,9 +997,14 @@ BEGIN
     END IF;
     FOR score IN EXECUTE scores USING relation LOOP
         current_version := score.current_version;
-        FOR leaf IN SELECT p.relid FROM pg_partition_tree(relation) AS p JOIN pg_class AS c ON c.oid = p.relid
-                     WHERE p.isleaf AND c.relkind = 'r'
-                    UNION SELECT relation WHERE NOT EXISTS (SELECT FROM pg_partition_tree(relation))
+        FOR leaf IN WITH RECURSIVE below (oid) AS (
+                        SELECT relation::oid
+                        UNION SELECT i.inhrelid FROM pg_inherits AS i JOIN below AS b ON b.oid = i.inhparent)
+                    SELECT b.oid FROM below AS b JOIN pg_class AS c ON c.oid = b.oid AND c.relkind = 'r'
+                     WHERE EXISTS (SELECT FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = t.tgfoid
+                                     JOIN pg_attribute AS a ON a.attrelid = t.tgrelid AND a.attnum = t.tgattr[1]
+                                    WHERE t.tgrelid = b.oid AND p.proname = 'pgboost_maintain_score'
+                                      AND a.attname = score.version_column)
         LOOP
             pages := pg_relation_size(leaf) / current_setting('block_size')::bigint;
             SELECT greatest(1, ceil(batch * greatest(c.relpages, 1) / greatest(c.reltuples, 100.0 * greatest(c.relpages, 1) / 2)))

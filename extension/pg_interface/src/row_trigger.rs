@@ -50,19 +50,28 @@ impl<'c> Change<'c> {
 
     /// Returns the two columns in the list of this trigger, or of its sibling.
     pub fn columns(self) -> Option<Columns> {
-        let own = self.definition();
+        // SAFETY: the definitions are the triggers'.
+        let is_sibling =
+            |other: &&pg_sys::Trigger| unsafe { arguments(other) == arguments(self.definition()) };
+        self.with_lists().find(is_sibling).map(listed)
+    }
+
+    /// Returns the columns in the lists of all triggers of the table with this function.
+    pub fn all_columns(self) -> Vec<i32> {
+        self.with_lists().flat_map(listed).collect()
+    }
+
+    /// Iterates over the table's triggers that have this function and a list of two columns.
+    fn with_lists(self) -> impl Iterator<Item = &'c pg_sys::Trigger> {
+        let function = self.definition().tgfoid;
         // SAFETY: an open table with triggers has their definitions, as many as are counted.
-        unsafe {
-            let all = self.relation().trigdesc.as_ref()?;
-            let all = std::slice::from_raw_parts(all.triggers, all.numtriggers as usize);
-            let is_sibling = |other: &&pg_sys::Trigger| {
-                other.tgfoid == own.tgfoid
-                    && other.tgnattr == 2
-                    && arguments(other) == arguments(own)
-            };
-            let listed = all.iter().find(is_sibling)?.tgattr;
-            Some([i32::from(*listed), i32::from(*listed.add(1))])
-        }
+        let all = unsafe {
+            let all = self.relation().trigdesc.as_ref();
+            all.map(|all| std::slice::from_raw_parts(all.triggers, all.numtriggers as usize))
+        };
+        let is_with_list =
+            move |other: &&pg_sys::Trigger| other.tgfoid == function && other.tgnattr == 2;
+        all.unwrap_or_default().iter().filter(is_with_list)
     }
 
     /// Returns the table's owner.
@@ -163,6 +172,12 @@ impl<'c> Change<'c> {
         };
         Datum::from(changed)
     }
+}
+
+/// Returns the list of a trigger that has two columns.
+fn listed(trigger: &pg_sys::Trigger) -> Columns {
+    // SAFETY: the definition has the numbers of its two columns.
+    [0, 1].map(|index| i32::from(unsafe { *trigger.tgattr.add(index) }))
 }
 
 /// # Safety

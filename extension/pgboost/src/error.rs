@@ -118,10 +118,10 @@ error_table! {
         OBJECT_IN_USE,
         "cannot drop version {version} of model \"{name}\" because alias \"{alias}\" refers to it",
         hint "Let the alias refer to another version with set_alias, or remove it with drop_alias.";
-    /// A score of a table's rows is maintained with the model to drop.
-    DropScored { name: String, table: Phrase } =>
+    /// A score of a table's rows is maintained with the model, version or alias to drop.
+    DropScored { what: Phrase, table: Phrase } =>
         OBJECT_IN_USE,
-        "cannot drop model \"{name}\" because table {table} has scores that are maintained with it",
+        "cannot drop {what} because table {table} has scores that are maintained with it",
         hint "Stop maintaining them with drop_scores first.";
     /// Scores are columns of tables, which triggers set.
     NotATable { relation: Phrase } =>
@@ -136,6 +136,9 @@ error_table! {
     ScoreExists { table: Phrase, name: String } =>
         DUPLICATE_OBJECT, "table {table} already has such scores of model \"{name}\"",
         hint "Stop maintaining them with drop_scores first.";
+    ScoreTaken { table: Phrase, column: String } =>
+        DUPLICATE_OBJECT, "column \"{column}\" of table {table} is already a maintained score or its version",
+        hint "Name another column, or stop maintaining it with drop_scores first.";
     /// PostgreSQL computes generated columns after the triggers of a row.
     GeneratedFeature { column: String } =>
         FEATURE_NOT_SUPPORTED, "cannot maintain scores whose feature \"{column}\" is a generated column",

@@ -6,8 +6,9 @@
 //! all updates, since another trigger may change a feature that the statement does not.
 //!
 //! An update predicts only if the model reads another row than before, if one of the two columns is to change, or
-//! if the version is NULL, that of a row without a score. So nobody can write another score, and setting the
-//! version to NULL scores the row again.
+//! if the row's score is of another version, or of none. So nobody can write another score, and setting the
+//! version to NULL scores the row again. A score of another version goes with features that the present one may
+//! not read.
 //! Predictions use the privileges of the table's owner, as foreign keys do.
 
 use pg_interface::call::{Arguments, CallState, Change};
@@ -79,11 +80,9 @@ pub(crate) fn maintain(arguments: Arguments<'_>, state: CallState<'_>) -> Result
     let [score, version] = definition.columns;
     let (rows, function) = (&mut trigger.rows, arguments.function());
     let written = session::with_rights_of(change.owner(), || {
-        let is_scored = change.is_update()
-            && change.new_value_of(version).is_some()
-            && !change.is_changed(score)
-            && !change.is_changed(version);
-        if is_scored && rows.is_same(change, definition, function) {
+        let is_kept =
+            change.is_update() && !change.is_changed(score) && !change.is_changed(version);
+        if is_kept && rows.is_scored(change, definition, function) {
             return Ok(None);
         }
         rows.score(change, definition, function).map(Some)
@@ -140,7 +139,8 @@ impl ScoredRows {
                 self.reference = definition.maintained.reference(&registry)?;
                 let row_type = change.row_type();
                 let predictor = Predictor::begin_rows(row_type, &self.reference, function)?;
-                let maintained = definition.columns.map(|column| change.column_name(column));
+                let columns = change.all_columns().into_iter();
+                let maintained: Vec<_> = columns.map(|column| change.column_name(column)).collect();
                 require_written(change.table(), &predictor, &maintained)?;
                 let length = predictor.image().row_length();
                 self.new.resize(length, 0.0);
@@ -150,15 +150,22 @@ impl ScoredRows {
         }
     }
 
-    /// Returns whether the model reads the same features in the row before and after an update.
-    fn is_same(&mut self, change: Change<'_>, definition: &Definition, function: Oid) -> bool {
-        let Some(new) = change.new_value() else { return false };
+    /// Returns whether a row has the version's score, and the model reads the same features in it before and after
+    /// an update.
+    fn is_scored(&mut self, change: Change<'_>, definition: &Definition, function: Oid) -> bool {
+        let [_, version] = definition.columns;
+        let (Some(new), Some(version)) = (change.new_value(), change.new_value_of(version)) else {
+            return false;
+        };
         if self.predictor(change, definition, function).is_err() {
             return false;
         }
         let ScoredRows { predictor: Some(predictor), new: features, old, .. } = self else {
             return false;
         };
+        if version.value() != Datum::from(predictor.version()).value() {
+            return false;
+        }
         let read = predictor
             .read_into(RowArgument(change.old_value()), old)
             .and_then(|()| predictor.read_into(RowArgument(new), features));

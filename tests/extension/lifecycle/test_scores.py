@@ -1,5 +1,6 @@
 """Scores that triggers keep (`maintain_scores`): through dumps, replication, cancels and other sessions."""
 
+import random
 from collections.abc import Iterator
 
 import pytest
@@ -8,7 +9,7 @@ from psycopg import Connection, errors
 from tests.connections import Connect
 from tests.extension.lifecycle.client_programs import restored, run
 from tests.extension.lifecycle.conftest import restart
-from tests.extension.lifecycle.models import constant, drop_all, load, one
+from tests.extension.lifecycle.models import constant, drop_all, grown, load, one
 from tests.extension.lifecycle.test_logical_replication import until
 from tools.cluster import Cluster
 
@@ -93,6 +94,47 @@ def test_a_deployment_during_a_statement_counts_for_the_next(
     connection.execute("SELECT deploy_model('m@1')")
     assert one(writer, "EXECUTE written(-9)") == 2
     writer.execute("ROLLBACK")
+
+
+def test_a_score_is_the_prediction_of_its_version_after_any_changes(
+    connection: Connection,
+) -> None:
+    """Of versions that read different features."""
+    draw = random.Random(5)
+    for seed, features in enumerate(("{f1,f2}", "{f2,f3}", "{f3,f1}")):
+        load_version = "SELECT load_model('n', %s, feature_names => %s, allow_change => true)"
+        connection.execute(load_version, (grown(3, 3, 2, seed), features))
+    connection.execute("CREATE TEMPORARY TABLE any_row (id serial, f1 real, f2 real, f3 real)")
+    connection.execute("SELECT maintain_scores('any_row', 'n')")
+    changes = [
+        "INSERT INTO any_row (f1, f2, f3) SELECT random(), random(), random() FROM generate_series(1, 3)",
+        *(f"UPDATE any_row SET {name} = random() WHERE id % 3 = 0" for name in ("f1", "f2", "f3")),
+        "UPDATE any_row SET score_version = NULL WHERE id % 5 = 0",
+        "UPDATE any_row SET score = 1 - score WHERE id % 4 = 0",
+        *(f"SELECT deploy_model('n@{number}', allow_change => true)" for number in (1, 2, 3)),
+        "CALL refresh_scores('any_row')",
+    ]
+    for change in draw.choices(changes, [3, 2, 2, 2, 1, 1, 2, 2, 2, 0.3], k=150):
+        connection.execute(change)
+        wrong = "score IS DISTINCT FROM predict('n@' || score_version, r)"
+        query = f"SELECT count(*) FROM any_row AS r WHERE {wrong}"
+        assert one(connection, query) == 0, change
+    connection.execute("DROP TABLE any_row")
+
+
+def test_a_drop_waits_for_scores_of_open_transactions(
+    connection: Connection, connect: Connect
+) -> None:
+    connection.execute("DROP TABLE scored")
+    owner, other = connect(), connect()
+    other.execute("CREATE TABLE scored (id integer PRIMARY KEY, f1 real)")
+    other.execute("BEGIN; SELECT maintain_scores('scored', 'm')")
+    owner.execute("SET lock_timeout = 100")
+    with pytest.raises(errors.LockNotAvailable):
+        owner.execute("SELECT drop_model('m')")
+    other.execute("COMMIT")
+    with pytest.raises(errors.ObjectInUse):
+        owner.execute("SELECT drop_model('m')")
 
 
 def test_planted_objects_are_not_used(connection: Connection, connect: Connect) -> None:

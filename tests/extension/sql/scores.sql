@@ -17,8 +17,8 @@ INSERT INTO homes (id, area, rooms, score, score_version) VALUES (4, 60, 4, 5, 9
 UPDATE homes SET score = 7 WHERE id = 4 RETURNING score, score_version;
 UPDATE homes SET score_version = 9 WHERE id = 4 RETURNING score, score_version;
 UPDATE homes SET area = 40 WHERE id = 4 RETURNING score, score_version;
-SELECT load_model('m', file_of('price_doubled'));
 UPDATE homes SET note = 'kept', rooms = rooms, age = age + 0 WHERE id = 4 RETURNING score, score_version;
+SELECT load_model('m', file_of('price_doubled'));
 UPDATE homes SET rooms = 2 WHERE id = 4 RETURNING score, score_version;
 SELECT name, current_version, rows_behind FROM pgboost_scores;
 
@@ -123,6 +123,66 @@ CALL refresh_scores('seats');
 RESET pgboost.unknown_category;
 SELECT rows_behind FROM pgboost_scores;
 DROP TABLE seats, strict;
+
+-- A row that is written gets the present version's score, since that version may not read what was written.
+CREATE TABLE flats (area real, size real, rooms integer, age integer);
+SELECT load_model('own', file_of('price')), load_model('own', file_of('price'), feature_names => '{size,rooms,age}', deploy => false);
+SELECT maintain_scores('flats', 'own');
+INSERT INTO flats VALUES (60, 60, 4, 1);
+SELECT deploy_model('own@2', allow_change => true);
+UPDATE flats SET area = 40;
+SELECT deploy_model('own@1', allow_change => true);
+SELECT score = predict('own', f) AS same, score_version, rows_behind FROM flats AS f, pgboost_scores;
+CALL refresh_scores('flats');
+SELECT score = predict('own', f) AS same, score_version, rows_behind FROM flats AS f, pgboost_scores;
+-- Neither the version nor the alias of a score can be dropped, and no column belongs to two scores.
+SELECT load_model('fresh', file_of('price')), set_alias('own@2', 'next');
+SELECT maintain_scores('flats', 'own@2', 'second'), maintain_scores('flats', 'own@next', 'later');
+SELECT drop_alias('own@next');
+SELECT set_alias('own@1', 'next', allow_change => true);
+SELECT drop_model('own@2');
+TRUNCATE flats;
+SELECT maintain_scores('flats', 'fresh', 'second');
+SELECT maintain_scores('flats', 'fresh', 'another', 'score_version');
+SELECT maintain_scores('flats', 'fresh', 'size');
+-- Columns whose triggers would have the same names.
+ALTER TABLE flats RENAME score TO former;
+SELECT maintain_scores('flats', 'fresh', 'score', 'v'), maintain_scores('flats', 'fresh', 'second_update', output => 'predict_margin');
+SELECT load_model('fresh', file_of('price'), feature_names => '{former,rooms,age}', allow_change => true);
+INSERT INTO flats VALUES (60, 60, 4, 1) RETURNING former, second, later, score, second_update;
+SELECT deploy_model('fresh@1', allow_change => true);
+CALL refresh_scores('flats');
+SELECT former, second, later, score, second_update FROM flats;
+-- Triggers go with their columns.
+ALTER TABLE flats DROP COLUMN second CASCADE;
+UPDATE flats SET second_version = NULL;
+SELECT maintain_scores('flats', 'own@2', 'second');
+ALTER TABLE flats DROP COLUMN second_version CASCADE;
+SELECT drop_model('own@2');
+SELECT count(*) AS triggers FROM pg_trigger WHERE tgrelid = 'flats'::regclass;
+DROP TABLE flats;
+SELECT drop_model('own'), drop_model('fresh');
+
+-- A child table has the scores that it keeps itself; partitions have those of their table, also on a replica.
+CREATE TABLE lots (area real, rooms integer, age integer);
+CREATE TABLE lots_more () INHERITS (lots);
+SELECT maintain_scores('lots', 'price');
+INSERT INTO lots VALUES (60, 4, 1);
+INSERT INTO lots_more VALUES (60, 4, 1);
+SELECT relation, rows_behind FROM pgboost_scores;
+SELECT maintain_scores('lots_more', 'price');
+SELECT relation, rows_behind FROM pgboost_scores ORDER BY relation;
+CALL refresh_scores('lots');
+SELECT tableoid::regclass, score FROM lots ORDER BY 1;
+DROP TABLE lots CASCADE;
+CREATE TABLE parts (area real, rooms integer, age integer) PARTITION BY LIST (rooms);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES IN (1);
+SELECT maintain_scores('parts', 'price', replicated => true);
+CREATE TABLE parts_2 PARTITION OF parts FOR VALUES IN (4);
+SET session_replication_role = replica;
+INSERT INTO parts VALUES (60, 1, 1), (60, 4, 1) RETURNING score, score_version;
+RESET session_replication_role;
+DROP TABLE parts;
 
 -- Errors.
 CREATE TABLE places (area real, rooms integer, age integer, half real GENERATED ALWAYS AS (area / 2) STORED, taken text);

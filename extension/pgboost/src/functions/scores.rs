@@ -49,8 +49,10 @@ fn pgboost_maintain_scores(
     let Reference { name, wanted } = Reference::parse(reference)?;
     let model = Model::find(&registry, name, ReadSnapshot::Active)?;
     registry::require_predict(&registry, model, table.owner)?;
+    scores::keep(&registry, model)?;
     lookup::wanted_version(&registry, model, wanted, ReadSnapshot::Active)?;
     let mut columns = scores::columns(&registry, table.oid)?;
+    let taken = columns.clone();
     columns.extend([score.to_owned(), version.clone()]);
     session::with_rights_of(table.owner, || {
         score_trigger::require_scorable(table.oid, reference, kind, &columns, function)
@@ -65,6 +67,7 @@ fn pgboost_maintain_scores(
         let table = table.name.into();
         return Err(Error::ScoreExists { table, name: name.to_owned() }.into());
     }
+    table.require_free(&registry, [score, &version], &taken)?;
     table.require_column(score, type_oid, score_type)?;
     table.require_column(&version, pg_sys::INT4OID, "integer")?;
     table.require_scores(score, &version)?;
@@ -94,6 +97,27 @@ impl Table {
             return Err(Error::NotTableOwner { table: name.into() });
         }
         Ok(Table { oid, owner, name })
+    }
+
+    /// Raises if one of the columns belongs to another score, or is a feature of one.
+    fn require_free(
+        &self,
+        registry: &Registry,
+        columns: [&str; 2],
+        taken: &[String],
+    ) -> Result<()> {
+        let features = scores::features(registry, self.oid)?;
+        let is_in = |all: &[String], column: &str| all.iter().any(|one| one == column);
+        for column in columns {
+            if is_in(taken, column) {
+                let table = self.name.clone().into();
+                return Err(Error::ScoreTaken { table, column: column.to_owned() });
+            }
+            if is_in(&features, column) {
+                return Err(Error::ScoreFeature { column: column.to_owned() });
+            }
+        }
+        Ok(())
     }
 
     /// Adds a column, unless the table has one of that type.
@@ -135,7 +159,8 @@ impl Table {
         }
     }
 
-    /// Creates the pair of triggers. Their names are last in the order of names, in which triggers fire.
+    /// Creates the pair of triggers. Their names are last in the order of names, in which triggers fire. The
+    /// condition of the second always holds; by it the trigger goes with the columns, as the first does.
     fn create_triggers(
         &self,
         registry: &Registry,
@@ -145,14 +170,17 @@ impl Table {
     ) -> Result<()> {
         let arguments = maintained.arguments().map(|argument| quoted_literal(&argument)).join(", ");
         let function = format!("{}.{TRIGGER_FUNCTION}", quoted_schema(registry.functions));
+        let (first, second) = (quoted(score), quoted(version));
+        let is_known = |column| format!("(NEW.{column} IS NULL) IS NOT NULL");
+        let condition = format!("WHEN ({} AND {})", is_known(&first), is_known(&second));
         let events = [
-            ("", format!("INSERT OR UPDATE OF {}, {}", quoted(score), quoted(version))),
-            ("_update", "UPDATE".to_owned()),
+            ("", format!("INSERT OR UPDATE OF {first}, {second}"), ""),
+            ("_update", "UPDATE".to_owned(), condition.as_str()),
         ];
-        for (suffix, event) in events {
-            let trigger = quoted(&trigger_name(score, suffix));
+        for (suffix, event, condition) in events {
+            let trigger = quoted(&self.free_trigger(registry, score, suffix)?);
             run(&format!(
-                "CREATE TRIGGER {trigger} BEFORE {event} ON {} FOR EACH ROW \
+                "CREATE TRIGGER {trigger} BEFORE {event} ON {} FOR EACH ROW {condition} \
                  EXECUTE FUNCTION {function}({arguments})",
                 self.name
             ))?;
@@ -161,6 +189,17 @@ impl Table {
             }
         }
         Ok(())
+    }
+
+    /// Returns a trigger's name. That of another column may be in use: of a renamed one, or of one that begins alike.
+    fn free_trigger(&self, registry: &Registry, column: &str, suffix: &str) -> Result<String> {
+        let mut name = trigger_name(column, suffix);
+        let mut number = 1;
+        while scores::is_trigger(registry, self.oid, &name)? {
+            number += 1;
+            name = trigger_name(column, &format!("{suffix}_{number}"));
+        }
+        Ok(name)
     }
 }
 

@@ -1,10 +1,13 @@
 //! Scores of tables' rows that triggers maintain. They are known by the triggers alone, so that they follow and
 //! go with their tables.
 
+use pg_interface::invalidation::ReadSnapshot;
+use pg_interface::transaction::{Lock, Mode};
 use pg_interface::{Oid, catalog};
 
 use super::model::{Model, ModelId};
-use super::{Access, Registry, access, query};
+use super::reference::Wanted;
+use super::{Access, Registry, access, no_such_model, query};
 use crate::error::{Error, Result};
 
 /// The function of the triggers, in the schema of the functions for users.
@@ -64,6 +67,31 @@ pub(crate) fn columns(registry: &Registry, table: Oid) -> Result<Vec<String>> {
     Ok(found.unwrap_or_default())
 }
 
+/// Returns the features of all versions of the models with which a table's scores are maintained.
+pub(crate) fn features(registry: &Registry, table: Oid) -> Result<Vec<String>> {
+    let found = query::<Vec<String>>(
+        registry,
+        "SELECT pg_catalog.array_agg(DISTINCT f.name) FROM pg_catalog.pg_trigger AS t \
+         JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid \
+         JOIN pgboost_catalog.version AS v \
+         ON pg_catalog.substr(t.tgargs, 1, 36) = pg_catalog.decode(v.model::text, 'escape'), \
+         pg_catalog.unnest(v.feature_names) AS f (name) \
+         WHERE t.tgrelid = $1 AND p.proname = $2 AND p.pronamespace = $3",
+        &[table.into(), TRIGGER_FUNCTION.into(), registry.functions.into()],
+    )?;
+    Ok(found.unwrap_or_default())
+}
+
+/// Returns whether a table has a trigger of that name.
+pub(crate) fn is_trigger(registry: &Registry, table: Oid, name: &str) -> Result<bool> {
+    let found = query::<i32>(
+        registry,
+        "SELECT 1 FROM pg_catalog.pg_trigger AS t WHERE t.tgrelid = $1 AND t.tgname = $2::name",
+        &[table.into(), name.into()],
+    )?;
+    Ok(found.is_some())
+}
+
 /// Returns whether a table has a trigger with these arguments.
 pub(crate) fn exists(registry: &Registry, table: Oid, maintained: &Maintained) -> Result<bool> {
     let arguments = maintained.arguments().map(|argument| argument + "\0").concat();
@@ -81,23 +109,62 @@ pub(crate) fn exists(registry: &Registry, table: Oid, maintained: &Maintained) -
     Ok(found.is_some())
 }
 
+/// Keeps a model and its versions from being dropped until the transaction ends, so that a drop sees the triggers
+/// which it makes. The caller has checked the privileges.
+///
 /// # Errors
-/// [`Error::DropScored`] if a table, whose owner may predict with the model, has scores of it: others could keep
-/// a model from being dropped.
-pub(crate) fn require_none(registry: &Registry, model: Model<'_>) -> Result<()> {
+/// [`Error::NoSuchModel`] if another session has just dropped it.
+pub(crate) fn keep(registry: &Registry, model: Model<'_>) -> Result<()> {
+    lock_of(registry, model.id).take(Mode::Used);
+    let found = Model::find(registry, model.name, ReadSnapshot::Latest)?;
+    if found.id == model.id { Ok(()) } else { Err(no_such_model(registry, model.name)) }
+}
+
+/// Raises unless a model, or the version or alias that is `wanted`, may be dropped. Tables whose owners may not
+/// predict with the model do not count: others could keep a model from being dropped.
+///
+/// # Errors
+/// [`Error::DropScored`] if a table has scores of it.
+pub(crate) fn require_none(
+    registry: &Registry,
+    model: Model<'_>,
+    wanted: Option<Wanted<'_>>,
+) -> Result<()> {
+    let name = model.name;
+    let (what, argument) = match wanted {
+        None | Some(Wanted::Deployed) => (format!("model \"{name}\""), None),
+        Some(Wanted::Version(version)) => {
+            (format!("version {version} of model \"{name}\""), Some(version.to_string()))
+        }
+        Some(Wanted::Alias(alias)) => {
+            (format!("alias \"{alias}\" of model \"{name}\""), Some(alias.to_owned()))
+        }
+    };
+    lock_of(registry, model.id).take(Mode::Changed);
     let tables = query::<Vec<Oid>>(
         registry,
         "SELECT pg_catalog.array_agg(DISTINCT t.tgrelid) FROM pg_catalog.pg_trigger AS t \
          JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid WHERE p.proname = $2 AND p.pronamespace = $3 \
-         AND pg_catalog.substr(t.tgargs, 1, 36) = pg_catalog.decode($1, 'escape')",
-        &[model.id.to_string().into(), TRIGGER_FUNCTION.into(), registry.functions.into()],
+         AND pg_catalog.substr(t.tgargs, 1, 36) = pg_catalog.decode($1, 'escape') AND ($4 IS NULL \
+         OR pg_catalog.substr(t.tgargs, pg_catalog.length(t.tgargs) - pg_catalog.length($4) + 1) = $4)",
+        &[
+            model.id.to_string().into(),
+            TRIGGER_FUNCTION.into(),
+            registry.functions.into(),
+            argument.map(|argument| format!("\0{argument}\0").into_bytes()).into(),
+        ],
     )?;
     for table in tables.unwrap_or_default() {
         let owner = catalog::table_owner(table);
         if owner.is_some_and(|owner| access(registry, model.id, owner) != Access::None) {
             let table = catalog::quoted_relation(table).unwrap_or_default().into();
-            return Err(Error::DropScored { name: model.name.to_owned(), table });
+            return Err(Error::DropScored { what: what.into(), table });
         }
     }
     Ok(())
+}
+
+fn lock_of(registry: &Registry, model: ModelId) -> Lock {
+    let id = u128::from_be_bytes(model.bytes());
+    Lock::new(registry.model_by_name.relation, &format!("{id:032x}"))
 }

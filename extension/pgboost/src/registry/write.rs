@@ -198,11 +198,11 @@ pub(crate) fn set_comment(
 }
 
 /// # Errors
-/// [`Error::Pinned`].
+/// [`Error::Pinned`], [`Error::DropScored`].
 pub(crate) fn drop_model(registry: &Registry, model: Model<'_>) -> Result<()> {
     lock(registry, model)?;
     pin::require_none(registry, model, None)?;
-    scores::require_none(registry, model)?;
+    scores::require_none(registry, model, None)?;
     drop_aliases(registry, model)?;
     baseline::forget(registry, model.id, None)?;
     for statement in [
@@ -219,7 +219,7 @@ pub(crate) fn drop_model(registry: &Registry, model: Model<'_>) -> Result<()> {
 
 /// # Errors
 /// [`Error::Deployed`], [`Error::OnlyVersion`], [`Error::Aliased`], [`Error::Pinned`],
-/// [`Error::NoSuchVersion`].
+/// [`Error::DropScored`], [`Error::NoSuchVersion`].
 pub(crate) fn drop_version(registry: &Registry, model: Model<'_>, version: i32) -> Result<()> {
     if lock(registry, model)? == Some(version) {
         return Err(Error::Deployed { name: model.name.to_owned(), version });
@@ -229,6 +229,7 @@ pub(crate) fn drop_version(registry: &Registry, model: Model<'_>, version: i32) 
     }
     require_no_alias(registry, model, version)?;
     pin::require_none(registry, model, Some(version))?;
+    scores::require_none(registry, model, Some(Wanted::Version(version)))?;
     baseline::forget(registry, model.id, Some(version))?;
     execute(
         registry,
@@ -392,9 +393,10 @@ pub(crate) fn set_alias(
 }
 
 /// # Errors
-/// [`Error::NoSuchAlias`].
+/// [`Error::NoSuchAlias`], [`Error::DropScored`].
 pub(crate) fn drop_alias(registry: &Registry, model: Model<'_>, alias: &str) -> Result<()> {
     lock(registry, model)?;
+    scores::require_none(registry, model, Some(Wanted::Alias(alias)))?;
     query::<i32>(
         registry,
         "DELETE FROM pgboost_catalog.alias AS a WHERE a.model = $1 AND a.alias = $2 RETURNING 1",
