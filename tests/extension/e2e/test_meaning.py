@@ -1,6 +1,7 @@
 """A version of another quantity takes no name's place, whichever library trained it."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,15 @@ import pandas as pd
 import pytest
 import xgboost as xgb
 from psycopg import Connection, errors
-from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingRegressor
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    VotingRegressor,
+)
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
+from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
@@ -46,11 +55,25 @@ def of_estimator(model: Any, **level: float) -> bytes:
     return pgboost.model_bytes(model.set_params(**level).fit(ROWS, TARGET))
 
 
+def of_combined(parameter: str, level: float) -> bytes:
+    model = COMBINED[parameter].set_params(**{parameter: level})
+    target = TARGET[:, None] if isinstance(model, MultiOutputRegressor) else TARGET
+    return pgboost.model_bytes(model.fit(ROWS, target))
+
+
 HISTOGRAM = HistGradientBoostingRegressor(loss="quantile", max_iter=2)
 BOOSTED = GradientBoostingRegressor(loss="quantile", n_estimators=2)
+LIGHT = lgb.LGBMRegressor(objective="quantile", n_estimators=2, verbose=-1)
 PIPELINES = {
-    "alpha": lgb.LGBMRegressor(objective="quantile", n_estimators=2, verbose=-1),
+    "alpha": LIGHT,
     "quantile_alpha": xgb.XGBRegressor(objective="reg:quantileerror", n_estimators=2),
+}
+# By parameter, models that combine those of quantiles.
+COMBINED = {
+    "regressor__alpha": TransformedTargetRegressor(LIGHT, func=np.log1p, inverse_func=np.expm1),
+    "estimator__quantile": MultiOutputRegressor(HISTOGRAM),
+    "estimator__alpha": GridSearchCV(LIGHT, {"num_leaves": [3]}, cv=2),
+    "last__alpha": VotingRegressor([("last", LIGHT)]),
 }
 MAKERS = {
     "xgboost": of_xgboost,
@@ -61,12 +84,24 @@ MAKERS = {
     "boosted": lambda level: of_estimator(BOOSTED, alpha=level),
     "pipeline of lightgbm": lambda level: of_pipeline("alpha", level),
     "pipeline of xgboost": lambda level: of_pipeline("quantile_alpha", level),
+    "pipeline of catboost": lambda level: of_pipeline_of_catboost(f"Quantile:alpha={level}"),
+    **{
+        type(model).__name__: partial(of_combined, parameter)
+        for parameter, model in COMBINED.items()
+    },
 }
 
 
-def of_pipeline(parameter: str, level: float) -> bytes:
+def of_pipeline(parameter: str, level: float | list[float]) -> bytes:
     last = PIPELINES[parameter].set_params(**{parameter: level})
     return of_estimator(make_pipeline(StandardScaler(), last))
+
+
+def of_pipeline_of_catboost(loss: str) -> bytes:
+    model = catboost.CatBoostRegressor(
+        loss_function=loss, iterations=2, allow_writing_files=False, verbose=0
+    )
+    return of_estimator(make_pipeline(StandardScaler(), model))
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
@@ -80,9 +115,38 @@ def test_other_quantiles(connection: Connection, make: Callable[[float], bytes])
     connection.execute("SELECT load_model('m', %s, allow_change => true)", (make(0.9),))
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda levels: of_pipeline("quantile_alpha", levels),
+        lambda levels: of_pipeline_of_catboost("MultiQuantile:alpha=" + ",".join(map(str, levels))),
+    ],
+    ids=["xgboost", "catboost"],
+)
+def test_other_quantiles_of_several(connection: Connection, make: Callable[..., bytes]) -> None:
+    load = "SELECT load_model('m', %s)"
+    for _ in range(2):
+        connection.execute(load, (make([0.25, 0.5]),))
+    with pytest.raises(errors.ObjectNotInPrerequisiteState, match="other quantiles"):
+        connection.execute(load, (make([0.25, 0.75]),))
+
+
+def test_another_threshold_of_classes_is_a_notice(connection: Connection) -> None:
+    notices: list[str] = []
+    connection.add_notice_handler(lambda notice: notices.append(notice.message_detail or ""))
+    forest = RandomForestClassifier(2, random_state=0)
+    tuned = {at: FixedThresholdClassifier(forest, threshold=at) for at in (0.5, 0.3)}
+    for model in (forest, tuned[0.5], tuned[0.3]):
+        content = pgboost.model_bytes(model.fit(ROWS, TARGET > 9))
+        connection.execute("SELECT load_model('m', %s)", (content,))
+    said = "predict_class gives the second class above 0.5 in version 2, above 0.3 in version 3."
+    assert notices == [said]
+
+
 def test_the_same_quantile_of_another_library(connection: Connection) -> None:
     names = "feature_names => '{a,b}'"
-    for make in [make for name, make in MAKERS.items() if name != "expectiles"]:
+    others = {"expectiles", *(type(model).__name__ for model in COMBINED.values())}
+    for make in [make for name, make in MAKERS.items() if name not in others]:
         connection.execute(f"SELECT load_model('m', %s, {names})", (make(0.25),))
     with pytest.raises(errors.ObjectNotInPrerequisiteState, match="other quantiles"):
         connection.execute(f"SELECT load_model('m', %s, {names})", (of_xgboost(0.75),))

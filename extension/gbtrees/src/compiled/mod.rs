@@ -237,6 +237,20 @@ impl<B: StableBytes> CompiledModel<B> {
         self.sum_precision
     }
 
+    /// Returns the value above which the second of two classes is chosen, unless it follows from none.
+    pub fn class_threshold(&self) -> Option<f64> {
+        let (class_by, threshold) = self.class_rule();
+        match (self.task, class_by, self.transform) {
+            (Task::Binary, ClassBy::Value, _) | (Task::Binary, _, Transform::Identity) => {
+                Some(threshold)
+            }
+            (Task::Binary, ClassBy::Margin, Transform::Logistic) => {
+                Some(1.0 / (1.0 + (-self.slope() * threshold).exp()))
+            }
+            _ => None,
+        }
+    }
+
     /// Returns the numbers that choose the class, and the threshold for the second of two.
     pub(crate) fn class_rule(&self) -> (ClassBy, f64) {
         (self.class_by, self.header.class_threshold)

@@ -166,6 +166,12 @@ impl Stored<'_> {
         self.row.text(c"objective").ok_or_else(|| self.invalid("objective"))
     }
 
+    /// Returns the library's name of what the model estimates: a tree ensemble's objective is a model's class, and
+    /// its attributes may have the loss.
+    pub(crate) fn loss(&self) -> Result<String> {
+        self.ensemble_attribute("loss").map_or_else(|| self.objective(), Ok)
+    }
+
     pub(crate) fn feature_names(&self) -> Vec<String> {
         self.row.texts(c"feature_names").unwrap_or_default()
     }

@@ -73,21 +73,29 @@ pub(crate) struct Meaning {
     inputs: Inputs,
     unknown_rule: UnknownRule,
     has_text_labels: bool,
+    /// The value above which the second of two classes is chosen.
+    class_threshold: Option<f64>,
 }
 
 impl Meaning {
     fn of(registry: &Registry, stored: &Stored<'_>) -> Result<Meaning> {
-        // The objective of a tree ensemble is the class of a model.
-        let objective = stored.ensemble_attribute("loss").map_or_else(|| stored.objective(), Ok)?;
+        let objective = stored.loss()?;
         // The file alone has them.
         let levels = match stored.ensemble_attribute("level") {
-            Some(level) => level.parse().into_iter().collect(),
+            Some(levels) => {
+                let levels = levels.split(',').map(str::parse::<f32>);
+                levels.collect::<std::result::Result<_, _>>().unwrap_or_default()
+            }
             None if has_levels(&objective) => {
                 or_default(stored.model().map(|model| model.objective().levels().to_vec()))?
             }
             None => Vec::new(),
         };
-        let image = images::image_of(registry, stored);
+        let image = images::image_of(registry, stored).map(|image| {
+            let image = image.model();
+            (Inputs::of(image), image.class_threshold())
+        });
+        let (inputs, class_threshold) = or_default(image)?;
         Ok(Meaning {
             task: stored.task(),
             link: stored.link(),
@@ -96,9 +104,10 @@ impl Meaning {
             outputs: stored.outputs(),
             labels: stored.labels(),
             feature_names: stored.feature_names(),
-            inputs: or_default(image.map(|image| Inputs::of(image.model())))?,
+            inputs,
             unknown_rule: stored.unknown_rule(),
             has_text_labels: stored.has_text_labels(),
+            class_threshold,
         })
     }
 
@@ -286,6 +295,16 @@ fn notice_of_inputs(name: &str, [(before, old), (after, new)]: [(i32, &Meaning);
             "Give the model labels of the earlier type, or pass labels=[...] to pgboost.push.";
         notice("has labels of another type", Some(&detail), hint);
     }
+    if let (Some(old), Some(new)) = (old.class_threshold, new.class_threshold)
+        && (old - new).abs() > 1e-6
+    {
+        let detail = format!(
+            "predict_class gives the second class above {} in version {before}, above {} in version {after}.",
+            old as f32, new as f32
+        );
+        let hint = "Calls of predict and predict_proba go on.";
+        notice("chooses the class by another threshold", Some(&detail), hint);
+    }
     if old.unknown_rule != new.unknown_rule {
         let detail = "The policy is library, and the two libraries differ.";
         let hint =
@@ -315,6 +334,7 @@ mod tests {
             inputs: Inputs::default(),
             unknown_rule: UnknownRule::Setting,
             has_text_labels: false,
+            class_threshold: None,
         };
         meaning(before).difference(&meaning(after)).map(|(what, _)| what)
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,6 +21,11 @@ _MOST_COLUMNS = 1_000_000
 _WIDE = {"f": np.float64, "i": np.int64, "u": np.int64, "b": np.int64}
 
 
+# The parameters that may have a regressor's loss, and its quantiles.
+_LOSSES = ("loss", "objective", "loss_function", "criterion")
+_LEVELS = ("quantile", "quantile_alpha", "expectile_alpha", "alpha")
+# The attributes of a fitted model that have the one whose loss counts.
+_DECISIVE = ("best_estimator_", "regressor_", "final_estimator_")
 # A feature, its coefficient and a constant, which is added.
 Product = tuple[int, float, float]
 
@@ -175,20 +181,41 @@ def described(
 
 
 def _loss(model: Any) -> dict[str, str]:
-    """Returns the loss of a regressor and its quantile, which the server compares with the version before."""
-    while hasattr(model, "steps"):
-        model = model.steps[-1][1]
-    if hasattr(model, "classes_") or not hasattr(model, "get_params"):
+    """Returns a regressor's loss and its quantiles, which the server compares with the version before."""
+    classes = getattr(model, "classes_", None)
+    # CatBoost's regressors have an empty list of classes.
+    if (classes is not None and len(classes)) or not hasattr(model, "get_params"):
         return {}
-    given = model.get_params()
-    keys = ("loss", "objective", "loss_function", "criterion")
-    named = [getattr(model, "objective_", None), *map(given.get, keys)]
-    loss, _, level = next((one for one in named if isinstance(one, str)), "").partition(":alpha=")
-    if not level and ("quantile" in loss or "expectile" in loss):
-        levels = (given.get(key) for key in ("quantile", "quantile_alpha", "alpha"))
-        level = next((one for one in levels if one is not None), 0.9)
-    found = {"loss": loss} if loss else {}
-    return found | ({"level": str(np.float32(level))} if level and np.isscalar(level) else {})
+    given = model.get_params(deep=False)
+    named = [getattr(model, "objective_", None), *map(given.get, _LOSSES)]
+    # CatBoost's may have options, as in Quantile:alpha=0.1;delta=0.5.
+    written = next((one for one in named if isinstance(one, str)), "")
+    loss, *options = re.split(r":(?=\w+=)", written, maxsplit=1)
+    if not loss:
+        return _loss_of_members(model)
+    if not re.search("quantile|expectile", loss, re.IGNORECASE):
+        return {"loss": loss}
+    given |= dict(option.split("=") for option in ";".join(options).split(";") if option)
+    levels = next((given[key] for key in _LEVELS if given.get(key) is not None), None)
+    if levels is None:
+        levels = 0.5 if "Quantile" in loss else 0.9
+    if isinstance(levels, str):
+        levels = levels.split(",")
+    return {"loss": loss, "level": ",".join(str(one) for one in np.ravel(levels).astype("f4"))}
+
+
+def _loss_of_members(model: Any) -> dict[str, str]:
+    """Returns the loss of the model that decides what another one estimates, or of all its members."""
+    parts = [model.steps[-1][1]] if hasattr(model, "steps") else []
+    parts += [getattr(model, name, None) for name in _DECISIVE]
+    last = next((part for part in parts if part is not None), None)
+    if last is not None:
+        return _loss(last)
+    members = getattr(model, "estimators_", None)
+    if members is None:
+        members = [getattr(model, "estimator", None)]
+    losses = [_loss(one) for one in members]
+    return losses[0] if losses and losses.count(losses[0]) == len(losses) else {}
 
 
 def _in_doubles(function: Callable[[Any], Any], frame: Any) -> Any:
