@@ -10,7 +10,9 @@ import psycopg2
 import pytest
 import xgboost
 from sklearn import metrics
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
 
 import pgboost
 from tests.python import models
@@ -51,6 +53,24 @@ def test_metrics_are_scikit_learns(
     )
     (value,) = found[(found["slice"] == "1") & (found["metric"] == "mae")]["value"]
     assert value == pytest.approx(expected, rel=1e-6)
+
+
+def test_losses_of_estimators_choose_the_metrics(connection: psycopg.Connection) -> None:
+    numbers = NUMBERS.astype(float)
+    rows = numbers.assign(target=TARGET)
+    boosted = HistGradientBoostingRegressor(loss="quantile", quantile=0.25, max_iter=5)
+    quantile = make_pipeline(MinMaxScaler(), boosted).fit(numbers, TARGET)
+    pgboost.push(connection, "quantile", quantile)
+    with pytest.raises(pgboost.InvalidDataError, match="quantile_alpha"):
+        pgboost.evaluate(connection, "quantile", rows, "target")
+    found = pgboost.evaluate(connection, "quantile", rows, "target", quantile_alpha=[0.25])
+    expected = metrics.mean_pinball_loss(TARGET, quantile.predict(numbers), alpha=0.25)
+    assert found.set_index("metric").value["quantile"] == pytest.approx(expected, rel=1e-6)
+    hazard = xgboost.XGBRegressor(objective="survival:cox", n_estimators=3)
+    survival = make_pipeline(MinMaxScaler(), hazard).fit(numbers, TARGET - TARGET.min() + 1)
+    pgboost.push(connection, "hazard", survival)
+    with pytest.raises(pgboost.UnsupportedModelError, match="survival:cox"):
+        pgboost.evaluate(connection, "hazard", rows, "target")
 
 
 def test_forests_are_compared_with_boosted_trees(connection: psycopg.Connection) -> None:

@@ -220,7 +220,7 @@ pub(crate) enum Task {
     Ranking,
 }
 
-/// Objectives whose values are quantiles: XGBoost's, LightGBM's and CatBoost's.
+/// Objectives whose values are quantiles: XGBoost's, LightGBM's, as scikit-learn's, and CatBoost's.
 const QUANTILES: [&str; 4] = ["reg:quantileerror", "quantile", "Quantile", "MultiQuantile"];
 /// Objectives whose target is more than one number.
 const SURVIVAL: [&str; 4] = ["survival:cox", "survival:aft", "Cox", "SurvivalAft"];
@@ -252,7 +252,7 @@ impl Task {
             }
             (ModelTask::Ranking, 1) => Ok(Task::Ranking),
             (ModelTask::Regression, values) => {
-                let objective = objective(predictor, registry)?;
+                let objective = loss(predictor, registry)?;
                 let model = predictor.model().to_owned();
                 if SURVIVAL.contains(&objective.as_str()) {
                     return Err(Error::NoMetrics { model, objective });
@@ -288,11 +288,9 @@ fn check_levels(model: String, values: usize, levels: Vec<f64>) -> Result<Vec<f6
     if fits { Ok(levels) } else { Err(Error::QuantileLevels { model, values }) }
 }
 
-/// Returns the objective from the registry.
-fn objective(predictor: &SourcePredictor, registry: &Registry) -> Result<String> {
+/// Returns the objective or loss from the registry.
+fn loss(predictor: &SourcePredictor, registry: &Registry) -> Result<String> {
     let name = Reference::parse(predictor.model())?.name;
     let (model, version) = (predictor.resolved_model().named(name), predictor.version());
-    lookup::with_version(registry, model, version, ReadSnapshot::Active, |stored| {
-        stored.objective()
-    })
+    lookup::with_version(registry, model, version, ReadSnapshot::Active, |stored| stored.loss())
 }
