@@ -168,14 +168,29 @@ def test_times_with_and_without_a_zone_are_refused(
         pgboost.predict(connection, "read", mixed)
 
 
-def test_levels_of_names_are_found_in_any_order(connection: psycopg.Connection) -> None:
-    names = [("at", "day"), ("is", "paid"), ("at", "price"), ("of", "count")]
-    frame = NUMBERS.set_axis(pd.MultiIndex.from_tuples(names), axis=1)
-    model = xgboost.XGBRegressor(n_estimators=4).fit(frame, TARGET)
-    pgboost.push(connection, "levels", model)
-    expected = model.predict(frame)
-    for columns in (names, names[::-1]):
-        found = pgboost.predict(connection, "levels", frame[columns])
+@pytest.mark.parametrize(
+    ("model", "names"),
+    [
+        (
+            xgboost.XGBRegressor(n_estimators=4),
+            pd.MultiIndex.from_tuples([("at", "day"), ("is", "paid"), ("at", "price"), ("of", 1)]),
+        ),
+        (
+            catboost.CatBoostRegressor(iterations=4, verbose=False, allow_writing_files=False),
+            pd.RangeIndex(4),
+        ),
+    ],
+    ids=["levels", "numbers"],
+)
+def test_names_that_are_no_texts_are_found_in_any_order(
+    connection: psycopg.Connection, model: Any, names: pd.Index
+) -> None:
+    frame = NUMBERS.set_axis(names, axis=1)
+    model.fit(frame, TARGET)
+    pgboost.push(connection, "names", model)
+    expected = model.predict(frame).astype(np.float32)
+    for columns in (list(names), list(names)[::-1]):
+        found = pgboost.predict(connection, "names", frame[columns])
         np.testing.assert_array_equal(found, expected)
 
 

@@ -114,6 +114,8 @@ def of_version(
     """Returns the columns that are the features of a version with this metadata."""
     import pandas
 
+    if not info["feature_names"] and info["format"].startswith("catboost"):
+        frame = _by_number(framed(frame))
     rows, features = of_features(frame, info["feature_names"], by_position), info["feature_names"]
     if rows.form == "double precision[]":
         query = sql.SQL(_CATEGORICAL).format(extension.name("model_features"))
@@ -130,6 +132,13 @@ def of_version(
         columns = [column for _, column in columns_of(rows.frame)]
         rows.frame = pandas.DataFrame(dict(zip(features, columns, strict=True)))
     return rows
+
+
+def _by_number(frame: Any) -> Any:
+    """Returns columns in the order of their names, if these are the numbers that CatBoost leaves out."""
+    names = {str(name): name for name in getattr(frame, "columns", ())}
+    numbers = [str(number) for number in range(len(names))]
+    return frame[[names[number] for number in numbers]] if {*names} == {*numbers} else frame
 
 
 def without_feature(rows: str, feature: str, names: Iterable[str]) -> InvalidDataError:
