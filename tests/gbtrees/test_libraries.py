@@ -9,11 +9,7 @@ import pytest
 import scipy.sparse
 import skl2onnx
 import xgboost
-from sklearn.ensemble import (
-    HistGradientBoostingRegressor,
-    IsolationForest,
-    RandomForestClassifier,
-)
+from sklearn.ensemble import HistGradientBoostingRegressor, IsolationForest, RandomForestClassifier
 
 import catboost
 import gbtrees
@@ -21,15 +17,15 @@ import lightgbm
 import pgboost
 from tests.gbtrees.test_wheel import same
 from tests.python import models as data
-from tests.python.fitted import CAT, FITTED, NUMBER, QUICK, QUIET, ROWS, TWO
+from tests.python.models import CAT, FITTED, FRAME, NUMBER, QUICK, QUIET, TWO
 
 NUMBERS = data.numbers()
 
 
 def with_categories() -> pd.DataFrame:
-    names = pd.Categorical(np.resize(["red", "green", None, "blue"], len(ROWS)))
-    years = pd.Categorical(np.resize([2001, 1999, 2010], len(ROWS)))
-    return ROWS.assign(colour=names, year=years)
+    names = pd.Categorical(np.resize(["red", "green", None, "blue"], len(FRAME)))
+    years = pd.Categorical(np.resize([2001, 1999, 2010], len(FRAME)))
+    return FRAME.assign(colour=names, year=years)
 
 
 def own(model: Any, call: str, X: Any, **options: Any) -> np.ndarray:
@@ -68,7 +64,7 @@ def assert_as_the_object(model: Any, X: Any) -> None:
 @pytest.mark.parametrize("name", FITTED)
 def test_a_fitted_model_predicts_as_its_object(name: str) -> None:
     model = FITTED[name]()
-    assert_as_the_object(model, ROWS)
+    assert_as_the_object(model, FRAME)
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
@@ -76,7 +72,7 @@ def test_a_fitted_model_predicts_as_its_object(name: str) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_arrays_predict_as_in_the_library(name: str, dtype: Any) -> None:
     model = FITTED[name]()
-    X = ROWS.to_numpy(dtype)
+    X = FRAME.to_numpy(dtype)
     engine = gbtrees.Model(model)
     for form in (X, np.asfortranarray(X), X[::3], np.repeat(X, 2, axis=1)[:, ::2]):
         assert same(engine.margins(form), margins(model, np.ascontiguousarray(form)))
@@ -84,7 +80,7 @@ def test_arrays_predict_as_in_the_library(name: str, dtype: Any) -> None:
 
 @pytest.mark.parametrize("kind", [xgboost.XGBRegressor, lightgbm.LGBMRegressor])
 def test_sparse_rows_predict_as_in_the_library(kind: Any) -> None:
-    X = ROWS.to_numpy(np.float64)
+    X = FRAME.to_numpy(np.float64)
     X[:, 2] *= np.arange(len(X)) % 3 == 0
     model = kind(**QUICK).fit(scipy.sparse.csr_matrix(X), NUMBER)
     for form in (scipy.sparse.csr_matrix, scipy.sparse.csr_array, scipy.sparse.coo_array):
@@ -137,7 +133,7 @@ def test_frames_of_polars_and_arrow_predict_alike(library: str) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, object])
 def test_an_array_has_the_categories_where_the_library_takes_them(dtype: Any) -> None:
-    X = np.column_stack([np.resize([30, 10, 20], len(ROWS)), np.arange(len(ROWS)) % 7]).astype(
+    X = np.column_stack([np.resize([30, 10, 20], len(FRAME)), np.arange(len(FRAME)) % 7]).astype(
         dtype
     )
     model = HistGradientBoostingRegressor(max_iter=12, categorical_features=[0]).fit(X, NUMBER)
@@ -183,15 +179,15 @@ def test_integers_and_nullable_columns_are_read_as_the_library_reads_them() -> N
 def test_contributions_are_the_librarys(name: str) -> None:
     model = FITTED[name]()
     engine = gbtrees.Model(model)
-    found = engine.contributions(ROWS[:50])
+    found = engine.contributions(FRAME[:50])
     if name.startswith("XGB"):
-        matrix = xgboost.DMatrix(ROWS[:50])
+        matrix = xgboost.DMatrix(FRAME[:50])
         expected = model.get_booster().predict(matrix, pred_contribs=True)
         matrices = model.get_booster().predict(matrix, pred_interactions=True)
-        close = engine.interactions(ROWS[:50])
+        close = engine.interactions(FRAME[:50])
         np.testing.assert_allclose(close, matrices, rtol=1e-3, atol=1e-4 * np.abs(matrices).max())
     else:
-        expected = model.predict(ROWS[:50], pred_contrib=True)
+        expected = model.predict(FRAME[:50], pred_contrib=True)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
 
 
@@ -223,14 +219,14 @@ def test_unfitted_models_and_settings_that_no_file_has_are_refused() -> None:
         with pytest.raises(gbtrees.GbtreesError, match="cannot be saved"):
             gbtrees.Model(model)
     with pytest.raises(gbtrees.GbtreesError, match="takes -1 for missing"):
-        gbtrees.Model(xgboost.XGBRegressor(**QUICK, missing=-1).fit(ROWS, NUMBER))
+        gbtrees.Model(xgboost.XGBRegressor(**QUICK, missing=-1).fit(FRAME, NUMBER))
 
 
 def test_frames_are_refused_by_the_name_of_the_column() -> None:
     model = gbtrees.Model(FITTED["XGBRegressor"]())
     with pytest.raises(gbtrees.GbtreesError, match="no column 'other'"):
-        model.predict(ROWS.drop(columns="other"))
+        model.predict(FRAME.drop(columns="other"))
     with pytest.raises(gbtrees.GbtreesError, match="column 'other' has 'text'"):
-        model.predict(ROWS.assign(other="text"))
+        model.predict(FRAME.assign(other="text"))
     with pytest.raises(gbtrees.GbtreesError, match="two columns 'single'"):
-        model.predict(pd.concat([ROWS, ROWS], axis="columns"))
+        model.predict(pd.concat([FRAME, FRAME], axis="columns"))

@@ -1,7 +1,7 @@
 """Fixtures of the Python package's tests."""
 
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,12 @@ import pytest
 import sqlalchemy
 from sqlalchemy.orm import Session
 
+import pgboost
 from tools.cluster import Cluster
+
+FOLDER = Path(__file__).parent
+Same = Callable[..., pgboost.Verification]
+Refused = Callable[..., None]
 
 
 @pytest.fixture(autouse=True)
@@ -20,9 +25,48 @@ def separate(own_models: None) -> None:
 
 
 @pytest.fixture
+def same(connection: psycopg.Connection) -> Same:
+    """Pushes a model as `model`, and asserts that SQL predicts the rows as its object does."""
+
+    def pushed(model: Any, rows: Any, **options: Any) -> pgboost.Verification:
+        pgboost.push(connection, "model", model, **{"allow_change": True, **options})
+        found = pgboost.verify(connection, "model", model, rows)
+        assert found and found.classes_differing == 0, found
+        return found
+
+    return pushed
+
+
+@pytest.fixture
+def identical(same: Same) -> Same:
+    """Asserts the same, and that no row has another bit."""
+
+    def pushed(model: Any, rows: Any, **options: Any) -> pgboost.Verification:
+        found = same(model, rows, **options)
+        assert found.differing == 0, found
+        return found
+
+    return pushed
+
+
+@pytest.fixture
+def refused(connection: psycopg.Connection) -> Refused:
+    """Asserts that a push of a model is refused for a reason."""
+
+    def pushed(
+        reason: str, model: Any, kind: type = pgboost.UnsupportedModelError, **options: Any
+    ) -> None:
+        with pytest.raises(kind, match=reason):
+            pgboost.push(connection, "model", model, **options)
+
+    return pushed
+
+
+@pytest.fixture
 def spark(tmp_path: Path) -> Path:
     """The models that Spark has saved, a directory each, unpacked for the test, which may change them."""
-    with tarfile.open(Path(__file__).parent / "spark" / "saved.tar.xz") as archive:
+    pytest.importorskip("pyarrow")
+    with tarfile.open(FOLDER / "spark" / "saved.tar.xz") as archive:
         archive.extractall(tmp_path / "spark", filter="data")
     return tmp_path / "spark"
 

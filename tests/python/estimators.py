@@ -120,9 +120,8 @@ VALUES: dict[str, list[Any]] = {
     "min_frequency": [10, 0.2],
     "max_categories": [2, 3],
     "encoded_missing_value": [-2, 7.5],
-    "OrdinalEncoder.unknown_value": [
-        With(unknown_value=value, handle_unknown=USED) for value in (-1, np.nan)
-    ],
+    "OrdinalEncoder.unknown_value": [With(unknown_value=value, handle_unknown=USED) for value in (-1,
+        np.nan)],
     "OrdinalEncoder.handle_unknown": [With(handle_unknown=USED, unknown_value=9)],
     "feature_name_combiner": [lambda feature, category: f"{feature}: {category}"],
     "smooth": [3.0],
@@ -131,13 +130,10 @@ VALUES: dict[str, list[Any]] = {
     "degree": [3, (2, 3)],
     "func": [getattr(np, name) for name in FUNCTIONS.split()] + [np.sin, max],
     "TransformedTargetRegressor.func": [np.sqrt],
-    "TransformedTargetRegressor.inverse_func": [
-        With(func=np.log1p, inverse_func=np.expm1),
-        With(func=np.sqrt, inverse_func=np.square),
-    ],
-    "TransformedTargetRegressor.transformer": [
-        With(transformer=pre.StandardScaler(), func=None, inverse_func=None)
-    ],
+    "TransformedTargetRegressor.inverse_func": [With(func=np.log1p, inverse_func=np.expm1),
+        With(func=np.sqrt, inverse_func=np.square)],
+    "TransformedTargetRegressor.transformer": [With(transformer=pre.StandardScaler(), func=None,
+        inverse_func=None)],
     "inverse_func": [np.expm1],
     "kw_args": [With(kw_args={"where": True}, func=np.exp)],
     "inv_kw_args": [{"where": True}],
@@ -168,9 +164,8 @@ VALUES: dict[str, list[Any]] = {
     "threshold": [0.7, "auto"],
     "pos_label": ["no"],
     "scoring": ["roc_auc", "neg_mean_squared_error", "accuracy"],
-    "TunedThresholdClassifierCV.scoring": [
-        metrics.make_scorer(metrics.f1_score, pos_label=label) for label in ("no", "yes")
-    ],
+    "TunedThresholdClassifierCV.scoring": [metrics.make_scorer(metrics.f1_score,
+        pos_label=label) for label in ("no", "yes")],
     "cv": [3, model_selection.KFold(2)],
     "C": [0.3],
     "alphas": [[0.1, 3.0]],
@@ -204,60 +199,28 @@ VALUES: dict[str, list[Any]] = {
     "precompute": [True],
     "multi_class": ["ovr", "multinomial"],
     "verbose_feature_names_out": [False],
-}
+}  # fmt: skip
 
 # Parameters of the other libraries, which do not fit every task.
 OPTIONS: dict[str, dict[str, list[Any]]] = {
-    "XGB": {
-        "booster": ["gbtree", "dart", "gblinear"],
-        "objective": [
-            "reg:squarederror", "count:poisson", "binary:logistic", "multi:softmax", "reg:gamma",
-            "binary:logitraw", "binary:hinge", "rank:ndcg", "survival:cox", "reg:quantileerror",
-            "reg:logistic",
-        ],
-        "multi_strategy": ["multi_output_tree"],
-        "missing": [-1.0, 0.0],
-        "max_depth": [1, 4],
-        "quantile_alpha": [[0.2, 0.8]],
-        "base_score": [0.3],
-        "num_parallel_tree": [2],
-        "n_estimators": [0, 1],
-        "grow_policy": ["lossguide"],
-        "tree_method": ["exact", "approx"],
-        "max_cat_to_onehot": [1],
-        "subsample": [0.6],
-    },
-    "LGBM": {
-        "boosting_type": ["rf", "dart", "gbdt"],
-        "objective": [
-            "poisson", "binary", "multiclassova", "cross_entropy", "quantile", "huber", "tweedie",
-        ],
-        "linear_tree": [True],
-        "bagging_freq": [1],
-        "bagging_fraction": [0.5],
-        "zero_as_missing": [True],
-        "use_missing": [False],
-        "reg_sqrt": [True],
-        "max_bin": [7],
-        "extra_trees": [True],
-        "min_data_in_leaf": [1],
-        "min_data_per_group": [1],
-        "max_cat_to_onehot": [1],
-        "categorical_feature": [[0]],
-    },
-    "CatBoost": {
-        "loss_function": [
-            "Poisson", "Tweedie:variance_power=1.5", "MultiRMSE", "RMSEWithUncertainty", "MAE",
-            "MultiLogloss", "CrossEntropy", "MultiClassOneVsAll", "Quantile:alpha=0.3", "LogCosh",
-        ],
-        "grow_policy": ["Lossguide", "Depthwise"],
-        "cat_features": [[0], [1]],
-        "one_hot_max_size": [9],
-        "nan_mode": ["Max", "Forbidden"],
-        "boost_from_average": [True],
-        "depth": [2, 7],
-        "border_count": [5],
-    },
+    "XGB": {"booster": ["gbtree", "dart", "gblinear"],
+        "objective": ["reg:squarederror", "count:poisson", "binary:logistic", "multi:softmax", "reg:gamma",
+        "binary:logitraw", "binary:hinge", "rank:ndcg", "survival:cox", "reg:quantileerror", "reg:logistic"],
+        "multi_strategy": ["multi_output_tree"], "missing": [-1.0, 0.0], "max_depth": [1, 4],
+        "quantile_alpha": [[0.2, 0.8]], "base_score": [0.3], "num_parallel_tree": [2], "n_estimators": [0, 1],
+        "grow_policy": ["lossguide"], "tree_method": ["exact", "approx"], "max_cat_to_onehot": [1],
+        "subsample": [0.6]},
+    "LGBM": {"boosting_type": ["rf", "dart", "gbdt"],
+        "objective": ["poisson", "binary", "multiclassova", "cross_entropy", "quantile", "huber", "tweedie"],
+        "linear_tree": [True], "bagging_freq": [1], "bagging_fraction": [0.5], "zero_as_missing": [True],
+        "use_missing": [False], "reg_sqrt": [True], "max_bin": [7], "extra_trees": [True],
+        "min_data_in_leaf": [1], "min_data_per_group": [1], "max_cat_to_onehot": [1],
+        "categorical_feature": [[0]]},
+    "CatBoost": {"loss_function": ["Poisson", "Tweedie:variance_power=1.5", "MultiRMSE",
+        "RMSEWithUncertainty", "MAE", "MultiLogloss", "CrossEntropy", "MultiClassOneVsAll",
+        "Quantile:alpha=0.3", "LogCosh"], "grow_policy": ["Lossguide", "Depthwise"],
+        "cat_features": [[0], [1]], "one_hot_max_size": [9], "nan_mode": ["Max", "Forbidden"],
+        "boost_from_average": [True], "depth": [2, 7], "border_count": [5]},
 }  # fmt: skip
 
 

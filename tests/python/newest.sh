@@ -4,13 +4,31 @@
 #
 #     tests/python/newest.sh          makes the environment, and runs all files
 #     tests/python/newest.sh venv     makes the environment
+#     tests/python/newest.sh outdated names the libraries of newest.txt that have a newer release, and fails if
+#                                     there is one; PYTHON is 3.12 or later
 #     tests/python/newest.sh some     what make test runs: the files in which these libraries matter most
 set -euo pipefail
+
+if [ "${1:-}" = outdated ]; then
+    cd "$(dirname "$0")"
+    "${PYTHON:-python3}" -m pip install --quiet --disable-pip-version-check --dry-run --ignore-installed --report - \
+        $(sed -n 's/^\([a-z-]*\)==.*/\1/p' newest.txt) | "${PYTHON:-python3}" -c '
+import json, re, sys
+pinned = dict(re.findall(r"^([a-z-]+)==(\S+)$", open("newest.txt").read(), re.M))
+found = {one["metadata"]["name"].lower(): one["metadata"]["version"] for one in json.load(sys.stdin)["install"]}
+newer = {name: found[name] for name in pinned if found.get(name, pinned[name]) != pinned[name]}
+for name, version in newer.items():
+    print(f"{name} {version} is newer than {pinned[name]} of tests/python/newest.txt")
+sys.exit(bool(newer))
+'
+    exit
+fi
+
 . "$(dirname "$0")/../../tools/toolchain/env.sh"
 
 cd "$root"
 venv=.build/newest
-some=(tests/python/test_{ordinary,frames,random_models,several_outputs,interpret,ydf,spark,damaged}.py)
+some=(tests/python/test_{ordinary,frames,random_models,interpretml_and_ydf,saved,damaged}.py)
 all=("${some[@]}" tests/python/test_{parameters,fuzz,messages,push,check}.py)
 
 # A command python3.12 of pyenv may be there and run nothing.

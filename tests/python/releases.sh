@@ -9,8 +9,7 @@ set -euo pipefail
 # The libraries that each release was made with: earlier ones know neither NumPy 2 nor pandas 3.
 declare -A with=([1.3]="numpy<2 pandas<2.3 lightgbm<4.6 imbalanced-learn<0.13"
     [1.5]="numpy<2.3 pandas<3 imbalanced-learn<0.14")
-tests=(tests/python/test_parameters.py tests/python/test_left_out.py tests/python/test_random_models.py
-    tests/python/test_sklearn.py tests/python/test_pipelines.py)
+tests=(tests/python/test_{parameters,random_models,sklearn,pipelines}.py)
 
 cd "$root"
 for release; do

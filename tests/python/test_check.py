@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import psycopg
 import pytest
 import xgboost
+from psycopg import Connection
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.impute import MissingIndicator
@@ -18,6 +18,8 @@ import lightgbm
 import pgboost
 from pgboost.inputs import Inputs, drawn
 from tests.python import models
+from tests.python.conftest import Refused, Same
+from tests.python.models import FRAME, NUMBER
 
 SMALL = {"n_estimators": 12, "max_depth": 4, "random_state": 1}
 
@@ -26,44 +28,37 @@ def fitted(frame: Any, **options: Any) -> xgboost.XGBRegressor:
     return xgboost.XGBRegressor(**SMALL, **options).fit(frame, models.target(frame))
 
 
-def versions(connection: psycopg.Connection, name: str) -> list[int]:
+def versions(connection: Connection, name: str) -> list[int]:
     return [found.version for found in pgboost.models(connection) if found.name == name]
 
 
 @pytest.mark.parametrize("autocommit", [True, False])
 def test_a_differing_model_is_not_stored(
-    connect: Callable[..., psycopg.Connection], autocommit: bool
+    connect: Callable[..., Connection], autocommit: bool
 ) -> None:
-    frame, name = models.frame(), f"kept {autocommit}"
-    model = models.Changed(**SMALL).fit(frame, models.target(frame))
+    name = f"kept {autocommit}"
+    model = models.Changed(**SMALL).fit(FRAME, NUMBER)
     with connect(autocommit=autocommit) as connection:
-        first = pgboost.push(connection, name, fitted(frame), check=frame)
-        missing = int(np.flatnonzero(frame["single"].isna())[0])
+        first = pgboost.push(connection, name, fitted(FRAME), check=FRAME)
+        missing = int(np.flatnonzero(FRAME["single"].isna())[0])
         with pytest.raises(pgboost.PredictionsDifferError, match=f"first in row {missing}: "):
-            pgboost.push(connection, name, model, check=frame)
+            pgboost.push(connection, name, model, check=FRAME)
         with pytest.raises(ValueError, match="drawn around the model's thresholds"):
             pgboost.push(connection, name, model)
         assert versions(connection, name) == [first]
-        assert pgboost.verify(connection, name, fitted(frame), frame)
+        assert pgboost.verify(connection, name, fitted(FRAME), FRAME)
         # Rows without a missing value are predicted as they are here.
-        assert pgboost.push(connection, name, model, check=frame[frame["single"].notna()]) == 2
+        assert pgboost.push(connection, name, model, check=FRAME[FRAME["single"].notna()]) == 2
         assert pgboost.push(connection, name, model, check=False) == 3
 
 
 def test_drawn_rows_are_around_thresholds() -> None:
     thresholds = np.array([-2.5, 0.25, 7], np.float32)
-    rows = drawn(
-        Inputs(
-            width=3,
-            thresholds={0: thresholds},
-            dtype=np.float32,
-            names=["a", "b", "city"],
-            categories={2: [f"city {number}" for number in range(1500)]},
-        ),
-        ["a", "b", "city"],
-    )
+    names, cities = ["a", "b", "city"], [f"city {number}" for number in range(1500)]
+    given = {"width": 3, "thresholds": {0: thresholds}, "dtype": np.float32, "names": names}
+    rows = drawn(Inputs(**given, categories={2: cities}), names)
     assert len(rows) >= 500
-    assert set(rows["city"].dropna()) >= {f"city {number}" for number in range(1500)}
+    assert set(rows["city"].dropna()) >= set(cities)
     a = rows["a"].dropna().to_numpy()
     assert 0.02 < rows["a"].isna().mean() < 0.3
     for threshold in thresholds:
@@ -73,143 +68,107 @@ def test_drawn_rows_are_around_thresholds() -> None:
     assert intervals.min() > 50
 
 
-def with_categories() -> pd.DataFrame:
-    frame = models.frame()
-    frame["city"] = pd.Categorical(
-        np.array(["Wien", "Graz", "Linz", None])[np.arange(len(frame)) % 4]
-    )
-    frame["code"] = pd.Categorical(np.arange(len(frame)) % 3 * 10)
-    return frame
-
-
-def of_categories(make: Callable[..., Any], frame: pd.DataFrame) -> Any:
-    y = models.target(models.frame()) + 9 * (frame["city"] == "Linz") + 5 * (frame["code"] == 10)
-    return make.fit(frame, y)
-
-
-def test_drawn_rows_that_the_model_does_not_predict(connection: psycopg.Connection) -> None:
+def test_drawn_rows_that_the_model_does_not_predict(
+    connection: Connection, refused: Refused
+) -> None:
     """An indicator of zeros refuses them in a column that had none."""
     rows = pd.DataFrame({"a": np.arange(200) % 3, "b": 1 + np.arange(200) % 5})
     columns = make_column_transformer(
         (MissingIndicator(missing_values=0), ["a", "b"]), ("passthrough", ["b"])
     )
     model = make_pipeline(columns, RandomForestRegressor(5)).fit(rows, rows.a * rows.b)
-    with pytest.raises(pgboost.UnsupportedModelError, match="pass some as check"):
-        pgboost.push(connection, "zeros", model)
-    pgboost.push(connection, "zeros", model, check=rows)
+    refused("pass some as check", model)
+    pgboost.push(connection, "model", model, check=rows)
 
 
-def test_rows_of_categories_are_drawn(connection: psycopg.Connection) -> None:
-    frame = with_categories()
-    light = lightgbm.LGBMRegressor(verbose=-1, min_data_per_group=5, **SMALL)
-    boosted = xgboost.XGBRegressor(enable_categorical=True, **SMALL)
-    plain = frame.assign(
-        city=frame["city"].astype(object).fillna("none"), code=frame["code"].astype(int)
-    )
-    one_hot, statistics = (
-        catboost.CatBoostRegressor(
-            iterations=9, verbose=False, allow_writing_files=False, cat_features=["city", "code"],
-            one_hot_max_size=most,
-        )
-        for most in (9, 2)
-    )  # fmt: skip
-    all_rows = ((light, frame), (boosted, frame), (one_hot, plain), (statistics, plain))
-    for model, rows in all_rows:
-        of_categories(model, rows)
-        pgboost.push(connection, "city", model)
-        assert pgboost.verify(connection, "city", model, rows)
+def test_rows_of_categories_are_drawn(same: Same) -> None:
+    city = pd.Categorical(np.resize(np.array(["Wien", "Graz", "Linz", None]), len(FRAME)))
+    frame = FRAME.assign(city=city, code=pd.Categorical(np.arange(len(FRAME)) % 3 * 10))
+    texts, codes = frame.city.astype(object).fillna("none"), frame.code.astype(int)
+    y = NUMBER + 9 * (texts == "Linz") + 5 * (codes == 10)
+    for model in (
+        lightgbm.LGBMRegressor(verbose=-1, min_data_per_group=5, **SMALL),
+        xgboost.XGBRegressor(enable_categorical=True, **SMALL),
+    ):
+        same(model.fit(frame, y), frame)
+    plain = frame.assign(city=texts, code=codes)
+    for most in (9, 2):
+        options = {"cat_features": ["city", "code"], "one_hot_max_size": most, **models.SILENT}
+        same(catboost.CatBoostRegressor(iterations=9, **options).fit(plain, y), plain)
 
 
-def test_verify_goes_by_the_stored_labels(connection: psycopg.Connection) -> None:
-    frame = models.frame()
-    model = xgboost.XGBClassifier(**SMALL).fit(frame, models.classes(frame, [0, 1, 2]))
+def test_verify_goes_by_the_stored_labels(connection: Connection, same: Same) -> None:
+    model = xgboost.XGBClassifier(**SMALL).fit(FRAME, models.classes(FRAME, [0, 1, 2]))
     pgboost.push(connection, "labelled", model, labels=["low", "middle", "high"])
-    found = pgboost.verify(connection, "labelled", model, frame)
-    assert found
-    assert found.classes_differing == 0
-    cat = catboost.CatBoostClassifier(iterations=5, verbose=False, allow_writing_files=False)
-    cat.fit(frame, models.target(frame) > 0)
-    pgboost.push(connection, "of CatBoost", cat)
-    assert pgboost.verify(connection, "of CatBoost", cat, frame).classes_differing == 0
+    found = pgboost.verify(connection, "labelled", model, FRAME)
+    assert found and found.classes_differing == 0
+    cat = catboost.CatBoostClassifier(iterations=5, **models.SILENT).fit(FRAME, NUMBER > 0)
+    same(cat, FRAME)
 
 
-def test_differing_classes_are_counted(connection: psycopg.Connection) -> None:
-    frame = models.frame()
-
+def test_differing_classes_are_counted(connection: Connection) -> None:
     class Swapped(lightgbm.LGBMClassifier):
         def predict(self, frame: Any, **options: Any) -> Any:
             return np.where(super().predict(frame, **options) == "a", "b", "a")
 
-    model = Swapped(verbose=-1, **SMALL).fit(frame, models.classes(frame, ["a", "b"]))
+    model = Swapped(verbose=-1, **SMALL).fit(FRAME, models.classes(FRAME, ["a", "b"]))
     with pytest.raises(pgboost.PredictionsDifferError, match=r"1,000 in their class"):
         pgboost.push(connection, "swapped", model)
     pgboost.push(connection, "swapped", model, check=False)
-    found = pgboost.verify(connection, "swapped", model, frame, rtol=1e-3)
+    found = pgboost.verify(connection, "swapped", model, FRAME, rtol=1e-3)
     assert not found
-    assert found.classes_differing == len(frame)
+    assert found.classes_differing == len(FRAME)
     assert found.first is not None
     assert found.first.in_sql[0] != found.first.in_python[0]
 
 
-def test_a_verification_describes_the_differences(connection: psycopg.Connection) -> None:
-    frame = models.frame()
-    model = fitted(frame)
+def test_a_verification_describes_the_differences(connection: Connection) -> None:
+    model = fitted(FRAME)
     pgboost.push(connection, "model", model)
-    assert str(pgboost.verify(connection, "model", model, frame)) == "400 rows: all the same"
-    other = xgboost.XGBRegressor(**SMALL).fit(frame, models.target(frame) + frame["whole"])
-    found = pgboost.verify(connection, "model", other, frame)
+    assert str(pgboost.verify(connection, "model", model, FRAME)) == "400 rows: all the same"
+    other = xgboost.XGBRegressor(**SMALL).fit(FRAME, NUMBER + FRAME["whole"])
+    found = pgboost.verify(connection, "model", other, FRAME)
     assert not found
     assert found.beyond == found.differing > 0
-    assert found.first is not None
-    assert found.worst is not None
+    assert found.first is not None and found.worst is not None
     (in_sql,), (in_python,) = found.worst.in_sql, found.worst.in_python
     assert found.largest_absolute == pytest.approx(abs(in_sql - in_python))
-    expected, ours = other.predict(frame), model.predict(frame)
-    assert found.largest_absolute == pytest.approx(np.abs(expected - ours).max())
-    assert found.largest_relative == pytest.approx(
-        (np.abs(expected - ours) / np.abs(expected)).max()
-    )
-    assert found.worst.row == np.abs(expected - ours).argmax()
+    expected, ours = other.predict(FRAME), model.predict(FRAME)
+    apart = np.abs(expected - ours)
+    assert found.largest_absolute == pytest.approx(apart.max())
+    assert found.largest_relative == pytest.approx((apart / np.abs(expected)).max())
+    assert found.worst.row == apart.argmax()
     assert f"400 rows, {found.beyond} beyond the tolerance" in str(found)
     assert f"worst row {found.worst.row}: " in str(found)
-    assert pgboost.verify(connection, "model", other, frame, atol=found.largest_absolute * 1.01)
-    assert not pgboost.verify(connection, "model", other, frame, atol=found.largest_absolute * 0.99)
-    assert pgboost.verify(connection, "model", other, frame, rtol=found.largest_relative * 1.01)
+    assert pgboost.verify(connection, "model", other, FRAME, atol=found.largest_absolute * 1.01)
+    assert not pgboost.verify(connection, "model", other, FRAME, atol=found.largest_absolute * 0.99)
+    assert pgboost.verify(connection, "model", other, FRAME, rtol=found.largest_relative * 1.01)
 
 
-def test_more_features_than_a_table_has_columns(connection: psycopg.Connection) -> None:
-    rows = np.random.default_rng(5).normal(size=(120, 1800)).astype(np.float32)
-    model = fitted(pd.DataFrame(rows, columns=[f"x{number}" for number in range(1800)]))
-    pgboost.push(connection, "wide", model)
-    shuffled = pd.DataFrame(rows, columns=[f"x{number}" for number in range(1800)])
-    assert pgboost.verify(connection, "wide", model, shuffled)
+def test_more_features_than_a_table_has_columns(same: Same) -> None:
+    values = np.random.default_rng(5).normal(size=(120, 1800)).astype(np.float32)
+    rows = pd.DataFrame(values, columns=[f"x{number}" for number in range(1800)])
+    same(fitted(rows), rows)
 
 
-def test_a_number_that_stands_for_missing_values(connection: psycopg.Connection) -> None:
-    frame = models.frame()
-    marked = frame.fillna(-999)
-    for y in (models.target(frame), models.classes(frame, ["a", "b"]) == "a"):
+def test_a_number_that_stands_for_missing_values(refused: Refused, same: Same) -> None:
+    marked = FRAME.fillna(-999)
+    for y in (NUMBER, models.classes(FRAME, ["a", "b"]) == "a"):
         make = xgboost.XGBClassifier if y.dtype == bool else xgboost.XGBRegressor
         model = make(missing=-999, **SMALL).fit(marked, y)
-        models.assert_same(connection, model, marked)
+        same(model, marked)
     # It matters: a number next to it is not missing.
     unmarked = marked.replace(-999, -998)
     assert not np.array_equal(model.predict_proba(marked), model.predict_proba(unmarked))
-    with pytest.raises(pgboost.UnsupportedModelError, match="rounds"):
-        pgboost.push(connection, "model", model, rounds=3)
+    refused("rounds", model, rounds=3)
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        xgboost.XGBClassifier(**SMALL),
-        lightgbm.LGBMClassifier(verbose=-1, **SMALL),
-        catboost.CatBoostClassifier(iterations=12, verbose=False, allow_writing_files=False),
-    ],
-    ids=lambda model: type(model).__name__,
-)
-def test_rounds_that_are_given_are_compared(connection: psycopg.Connection, model: Any) -> None:
-    frame = models.frame()
-    model.fit(frame, models.classes(frame, [0, 1]))
+@pytest.mark.parametrize("model", [
+    xgboost.XGBClassifier(**SMALL),
+    lightgbm.LGBMClassifier(verbose=-1, **SMALL),
+    catboost.CatBoostClassifier(iterations=12, **models.SILENT),
+], ids=lambda model: type(model).__name__)  # fmt: skip
+def test_rounds_that_are_given_are_compared(connection: Connection, model: Any) -> None:
+    model.fit(FRAME, models.classes(FRAME, [0, 1]))
     pgboost.push(connection, "rounds", model, rounds=5)
-    assert not pgboost.verify(connection, "rounds", model, frame)
+    assert not pgboost.verify(connection, "rounds", model, FRAME)

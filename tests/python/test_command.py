@@ -10,10 +10,10 @@ from typing import Any
 import joblib
 import numpy as np
 import pandas as pd
-import psycopg
 import pytest
 import skops.io
 import xgboost
+from psycopg import Connection
 from sklearn import ensemble, preprocessing
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
@@ -26,8 +26,6 @@ from tests.python import models
 from tools.cluster import Cluster
 
 SOURCE = Path(pgboost.__file__).parents[1]
-
-
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -39,9 +37,7 @@ def environment(cluster: Cluster, dbname: str) -> dict[str, str]:
 
 @pytest.fixture
 def run(
-    environment: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Command:
     """Runs the command on the module's database, in this process, which has imported the libraries."""
     for name, value in environment.items():
@@ -65,13 +61,22 @@ def program(environment: dict[str, str]) -> Command:
     return done
 
 
+def assert_done(found: subprocess.CompletedProcess[str], output: str) -> None:
+    assert (found.returncode, found.stdout) == (0, output), found.stderr
+
+
+def assert_failed(found: subprocess.CompletedProcess[str], reason: str = "") -> None:
+    assert (found.returncode, found.stdout) == (1, "")
+    assert found.stderr.startswith("pgboost: ") and reason in found.stderr
+    assert "Traceback" not in found.stderr
+
+
 def test_a_pickle_of_a_pipeline(
-    run: Command, program: Command, connection: psycopg.Connection, tmp_path: Path
+    run: Command, program: Command, connection: Connection, tmp_path: Path
 ) -> None:
     frame = models.numbers().assign(city=np.array(["Graz", "Linz", "Wien"])[np.arange(400) % 3])
-    columns = make_column_transformer(
-        (preprocessing.OneHotEncoder(handle_unknown="ignore"), ["city"]), remainder="passthrough"
-    )
+    encoder = preprocessing.OneHotEncoder(handle_unknown="ignore")
+    columns = make_column_transformer((encoder, ["city"]), remainder="passthrough")
     model = make_pipeline(columns, xgboost.XGBClassifier(n_estimators=5))
     model.fit(frame, models.target(models.numbers()) + 9 * (frame["city"] == "Linz") > 0)
     (tmp_path / "model.pkl").write_bytes(pickle.dumps(model))
@@ -81,19 +86,19 @@ def test_a_pickle_of_a_pipeline(
     files = ("model.pkl", "model.joblib", "model.skops")
     for version, (push, file) in enumerate(zip((program, run, run), files, strict=True), 1):
         found = push("push", tmp_path / file, "--name", "churn")
-        assert (found.returncode, found.stdout) == (0, f"churn@{version}\n"), found.stderr
+        assert_done(found, f"churn@{version}\n")
         assert "which runs what is in it" in found.stderr
     assert pgboost.verify(connection, "churn", model, frame)
     rows = ("--rows", tmp_path / "rows.csv")
     found = run("verify", tmp_path / "model.pkl", "--name", "churn", *rows)
-    assert (found.returncode, found.stdout) == (0, "400 rows: all the same\n"), found.stderr
+    assert_done(found, "400 rows: all the same\n")
     listed = program("list").stdout
     assert "churn@1 XGBClassifier" in listed
     assert "churn@3 deployed XGBClassifier" in listed
 
 
 def test_a_model_among_others_with_labels(
-    run: Command, connection: psycopg.Connection, tmp_path: Path
+    run: Command, connection: Connection, tmp_path: Path
 ) -> None:
     frame = models.numbers()
     encoder = preprocessing.LabelEncoder()
@@ -108,47 +113,39 @@ def test_a_model_among_others_with_labels(
     assert row == (["high", "low", "middle"],)
 
 
-def test_labels_of_a_model_file(
-    run: Command, connection: psycopg.Connection, tmp_path: Path
-) -> None:
+def test_labels_of_a_model_file(run: Command, connection: Connection, tmp_path: Path) -> None:
     frame, labels = models.numbers(), ["small", "large", "very large"]
     model = lightgbm.LGBMClassifier(n_estimators=5, verbose=-1)
     model.fit(frame, models.classes(frame, [0, 1, 2]))
     path = tmp_path / "model.txt"
     model.booster_.save_model(path)
     found = run("push", path, "--name", "size", "--labels", *labels)
-    assert (found.returncode, found.stdout) == (0, "size@1\n"), found.stderr
+    assert_done(found, "size@1\n")
     in_sql = pgboost.predict_class(connection, "size", frame.to_numpy())
     assert list(in_sql) == [labels[code] for code in model.predict(frame)]
     found = run("push", path, "--name", "size", "--labels", *labels[:2])
-    assert (found.returncode, found.stdout) == (1, "")
-    assert "labels" in found.stderr
-    assert "Traceback" not in found.stderr
+    assert_failed(found, "labels")
 
 
 def test_features_of_a_model_file_get_the_tables_names(
-    run: Command, connection: psycopg.Connection, tmp_path: Path
+    run: Command, connection: Connection, tmp_path: Path
 ) -> None:
     frame = models.numbers().rename(columns={"single": "Hours per Week"})
     model = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1).fit(frame, models.target(frame))
     path = tmp_path / "model.txt"
     model.booster_.save_model(path)
     found = run("push", path, "--name", "weekly", "--feature-names", *frame.columns)
-    assert (found.returncode, found.stdout) == (0, "weekly@1\n"), found.stderr
+    assert_done(found, "weekly@1\n")
     in_sql = pgboost.predict(connection, "weekly", frame)
     assert np.array_equal(in_sql, model.predict(frame).astype(np.float32))
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        lightgbm.LGBMRegressor(n_estimators=9, min_data_per_group=5, verbose=-1),
-        xgboost.XGBRegressor(n_estimators=9, enable_categorical=True),
-    ],
-    ids=lambda model: type(model).__name__,
-)
+@pytest.mark.parametrize("model", [
+    lightgbm.LGBMRegressor(n_estimators=9, min_data_per_group=5, verbose=-1),
+    xgboost.XGBRegressor(n_estimators=9, enable_categorical=True),
+], ids=lambda model: type(model).__name__)  # fmt: skip
 def test_texts_of_a_csv_are_the_models_categories(
-    run: Command, connection: psycopg.Connection, tmp_path: Path, model: Any
+    run: Command, connection: Connection, tmp_path: Path, model: Any
 ) -> None:
     """Also texts that look like numbers, and categories that the file does not have."""
     frame = models.frame()[["whole"]].assign(
@@ -164,7 +161,7 @@ def test_texts_of_a_csv_are_the_models_categories(
     pgboost.push(connection, name, model, rounds=1)
     given = ("verify", tmp_path / "model.pkl", "--rows", tmp_path / "rows.csv", "--name")
     found = run(*given, f"{name}@1")
-    assert (found.returncode, found.stdout) == (0, "300 rows: all the same\n"), found.stderr
+    assert_done(found, "300 rows: all the same\n")
     # Where the versions differ, its numbers are those of the rows with their categories.
     in_sql = pgboost.predict(connection, f"{name}@2", rows)
     in_python = model.predict(rows).astype(np.float32)
@@ -176,28 +173,26 @@ def test_texts_of_a_csv_are_the_models_categories(
 
 
 def test_texts_of_a_csv_that_look_like_numbers(
-    run: Command, connection: psycopg.Connection, tmp_path: Path
+    run: Command, connection: Connection, tmp_path: Path
 ) -> None:
     """Steps of the model encode them, or CatBoost does."""
     frame = models.numbers()[["whole"]].assign(code=np.resize(["01067", "10115"], models.ROWS))
     target = frame["whole"] + 5 * (frame["code"] == "10115")
-    columns = make_column_transformer(
-        (preprocessing.OneHotEncoder(), ["code"]), remainder="passthrough"
-    )
-    options = {"iterations": 5, "verbose": False, "allow_writing_files": False}
+    encoder = (preprocessing.OneHotEncoder(), ["code"])
+    columns = make_column_transformer(encoder, remainder="passthrough")
     frame.to_csv(tmp_path / "rows.csv", index=False)
     for model in (
         make_pipeline(columns, ensemble.RandomForestRegressor(5)),
-        catboost.CatBoostRegressor(**options, cat_features=["code"]),
+        catboost.CatBoostRegressor(iterations=5, cat_features=["code"], **models.SILENT),
     ):
         (tmp_path / "model.pkl").write_bytes(pickle.dumps(model.fit(frame, target)))
         pgboost.push(connection, "codes", model, check=frame)
         given = (tmp_path / "model.pkl", "--name", "codes", "--rows", tmp_path / "rows.csv")
         found = run("verify", *given)
-        assert (found.returncode, found.stdout) == (0, "400 rows: all the same\n"), found.stderr
+        assert_done(found, "400 rows: all the same\n")
 
 
-def test_versions_and_tables(run: Command, connection: psycopg.Connection, tmp_path: Path) -> None:
+def test_versions_and_tables(run: Command, connection: Connection, tmp_path: Path) -> None:
     frame = models.numbers()[["whole", "flag"]]
     model = lightgbm.LGBMRegressor(n_estimators=9, verbose=-1).fit(frame, models.target(frame))
     (tmp_path / "model.pkl").write_bytes(pickle.dumps(model))
@@ -208,7 +203,7 @@ def test_versions_and_tables(run: Command, connection: psycopg.Connection, tmp_p
     given = (tmp_path / "model.pkl", "--name", "table", "--source")
     for source in ("counted", query):
         found = run("verify", *given, source)
-        assert (found.returncode, found.stdout) == (0, "11 rows: all the same\n"), found.stderr
+        assert_done(found, "11 rows: all the same\n")
     commands = (
         ("deploy", "table@1"),
         ("alias", "table@2", "champion"),
@@ -222,19 +217,14 @@ def test_versions_and_tables(run: Command, connection: psycopg.Connection, tmp_p
     assert "rmse" in found.stdout
     aliases = connection.execute("SELECT alias, version FROM pgboost_aliases WHERE name = 'table'")
     assert aliases.fetchall() == [("champion", 2)]
-    deployed = [
-        one.version for one in pgboost.models(connection) if one.name == "table" and one.deployed
-    ]
-    assert deployed == [1]
+    assert [one.version for one in pgboost.models(connection) if one.deployed] == [1]
     assert run("drop", "table").returncode == 0
     for command in (("drop", "table"), ("alias", "table@1"), ("deploy", "table@9")):
         found = run(*command)
-        assert (found.returncode, found.stdout) == (1, "")
-        assert "Traceback" not in found.stderr
-        assert found.stderr.startswith("pgboost: ")
+        assert_failed(found)
 
 
-def test_notices_are_written(run: Command, connection: psycopg.Connection) -> None:
+def test_notices_are_written(run: Command, connection: Connection) -> None:
     frame = models.numbers()[["whole"]]
     model = lightgbm.LGBMRegressor(n_estimators=2, verbose=-1).fit(frame, models.target(frame))
     pgboost.push(connection, "noticed", model)
@@ -251,9 +241,7 @@ def test_pickles_that_do_not_open(run: Command, tmp_path: Path, written: bytes |
     state = {"_sklearn_version": "1.3.2"}
     path.write_bytes(pickle.dumps((state, Unopened())) if written is None else written)
     found = run("push", path, "--name", "m")
-    assert found.returncode == 1
-    assert "cannot be opened" in found.stderr
-    assert "Traceback" not in found.stderr
+    assert_failed(found, "cannot be opened")
     assert written is not None or "since 1.3.2 wrote it" in found.stderr
 
 
@@ -264,23 +252,15 @@ class Unopened:
         return (getattr, (int, "missing"))
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (
-            {"a": ensemble.RandomForestClassifier(), "b": ensemble.RandomForestClassifier()},
-            "2 models",
-        ),
-        (pd.DataFrame({"a": [1]}), "no model of XGBoost"),
-    ],
-)
+@pytest.mark.parametrize(("content", "reason"), [
+    ({"a": ensemble.RandomForestClassifier(), "b": ensemble.RandomForestClassifier()}, "2 models"),
+    (pd.DataFrame({"a": [1]}), "no model of XGBoost"),
+])  # fmt: skip
 def test_other_pickles_are_refused(run: Command, tmp_path: Path, content: Any, reason: str) -> None:
     path = tmp_path / "model.pkl"
     path.write_bytes(pickle.dumps(content))
     found = run("push", path, "--name", "m")
-    assert found.returncode == 1
-    assert reason in found.stderr
-    assert "Traceback" not in found.stderr
+    assert_failed(found, reason)
 
 
 def test_a_list_imports_neither_numpy_nor_pandas(environment: dict[str, str]) -> None:
@@ -295,5 +275,4 @@ def test_the_database_names_the_command(run: Command, tmp_path: Path) -> None:
     path = tmp_path / "model.bin"
     path.write_bytes(pickle.dumps({}))
     found = run("push", path, "--name", "m", "--no-check")
-    assert found.returncode == 1
-    assert "pgboost push model.pkl --name" in found.stderr
+    assert_failed(found, "pgboost push model.pkl --name")

@@ -92,9 +92,8 @@ def change_parquet(file: Path, draw: random.Random) -> None:
 
 @pytest.mark.parametrize("part", ["bytes", "metadata", "rows"])
 def test_saved_models_of_spark(tmp_path: Path, spark: Path, part: str) -> None:
-    pytest.importorskip("pyarrow")
     draw, taken = random.Random(part), 0
-    originals = sorted(spark.iterdir())
+    originals = sorted(path for path in spark.iterdir() if path.is_dir())
     for _ in range(DAMAGED):
         saved = tmp_path / "model"
         shutil.copytree(draw.choice(originals), saved)
@@ -133,17 +132,14 @@ def _set_categories(rows: list[dict[str, Any]], count: int) -> None:
 
 
 # Each would be another model, or take all memory, if it was read as it stands.
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda rows: rows.remove(rows[-2]),
-        lambda rows: rows.append(rows[3]),
-        lambda rows: _set_feature(rows, -1),
-        lambda rows: _set_feature(rows, 3),
-        lambda rows: _set_categories(rows, 2**31 - 1),
-        lambda rows: rows[2]["impurityStats"].pop(),
-    ],
-)
+@pytest.mark.parametrize("change", [
+    lambda rows: rows.remove(rows[-2]),
+    lambda rows: rows.append(rows[3]),
+    lambda rows: _set_feature(rows, -1),
+    lambda rows: _set_feature(rows, 3),
+    lambda rows: _set_categories(rows, 2**31 - 1),
+    lambda rows: rows[2]["impurityStats"].pop(),
+])  # fmt: skip
 def test_nodes_of_spark_that_are_no_tree_are_refused(
     spark: Path, change: Callable[[list[dict[str, Any]]], Any]
 ) -> None:
@@ -153,20 +149,16 @@ def test_nodes_of_spark_that_are_no_tree_are_refused(
         pgboost.model_bytes(saved)
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "reason"),
-    [
-        ("numClasses", 10**9, "no tree"),
-        ("numClasses", 1, "one class"),
-        ("numFeatures", 10**9, "features, not 1 to 65536"),
-        ("numFeatures", 2, "no tree"),
-        ("numTrees", 8, "nodes of all trees"),
-    ],
-)
+@pytest.mark.parametrize(("key", "value", "reason"), [
+    ("numClasses", 10**9, "no tree"),
+    ("numClasses", 1, "one class"),
+    ("numFeatures", 10**9, "features, not 1 to 65536"),
+    ("numFeatures", 2, "no tree"),
+    ("numTrees", 8, "nodes of all trees"),
+])  # fmt: skip
 def test_counts_of_spark_that_do_not_fit_are_refused(
     spark: Path, key: str, value: int, reason: str
 ) -> None:
-    pytest.importorskip("pyarrow")
     saved = spark / "forest_classifier"
     [file] = (saved / "metadata").glob("part-*")
     about = json.loads(file.read_text())

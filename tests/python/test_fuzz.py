@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import psycopg
 import pytest
 import xgboost
+from psycopg import Connection
 from sklearn import ensemble, preprocessing, tree
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
@@ -23,6 +23,7 @@ import catboost
 import lightgbm
 import pgboost
 from tests.python.estimators import OPTIONS
+from tests.python.models import SILENT
 from tests.times import TIMES
 
 ROWS = 120
@@ -95,43 +96,23 @@ TREES = {
     "max_samples": [0.5],
     "ccp_alpha": [0.01],
 }
-ESTIMATORS: list[tuple[Any, dict[str, list[Any]], dict[str, Any]]] = [
-    *[
-        (one, OPTIONS["XGB"], {"n_estimators": 3, "enable_categorical": True, "n_jobs": 1})
-        for one in (xgboost.XGBRegressor, xgboost.XGBClassifier, xgboost.XGBRFRegressor)
-    ],
-    *[
-        (one, OPTIONS["LGBM"], {"n_estimators": 3, "verbose": -1, "n_jobs": 1})
-        for one in (lightgbm.LGBMRegressor, lightgbm.LGBMClassifier)
-    ],
-    *[
-        (one, OPTIONS["CatBoost"], {"iterations": 3, "verbose": False, "allow_writing_files": False})
-        for one in (catboost.CatBoostRegressor, catboost.CatBoostClassifier, catboost.CatBoost)
-    ],
-    *[
-        (one, TREES, {"n_estimators": 3})
-        for one in (
-            ensemble.RandomForestClassifier,
-            ensemble.ExtraTreesRegressor,
-            ensemble.GradientBoostingClassifier,
-            ensemble.GradientBoostingRegressor,
-            ensemble.BaggingClassifier,
-            ensemble.AdaBoostClassifier,
-            ensemble.AdaBoostRegressor,
-            ensemble.IsolationForest,
-            ensemble.RandomTreesEmbedding,
-        )
-    ],
-    *[
-        (one, TREES, {})
-        for one in (
-            tree.DecisionTreeRegressor,
-            tree.ExtraTreeClassifier,
-            ensemble.HistGradientBoostingRegressor,
-            ensemble.HistGradientBoostingClassifier,
-        )
-    ],
+FOREST = {"n_estimators": 3}
+NAMES_OF_FORESTS = """RandomForestClassifier ExtraTreesRegressor GradientBoostingClassifier
+    GradientBoostingRegressor BaggingClassifier AdaBoostClassifier AdaBoostRegressor IsolationForest
+    RandomTreesEmbedding"""
+# Classes, options to draw from, and those that are always given.
+KINDS: list[tuple[list[Any], dict[str, list[Any]], dict[str, Any]]] = [
+    ([xgboost.XGBRegressor, xgboost.XGBClassifier, xgboost.XGBRFRegressor], OPTIONS["XGB"],
+     {**FOREST, "enable_categorical": True, "n_jobs": 1}),
+    ([lightgbm.LGBMRegressor, lightgbm.LGBMClassifier], OPTIONS["LGBM"],
+     {**FOREST, "verbose": -1, "n_jobs": 1}),
+    ([catboost.CatBoostRegressor, catboost.CatBoostClassifier, catboost.CatBoost], OPTIONS["CatBoost"],
+     {"iterations": 3, **SILENT}),
+    ([getattr(ensemble, name) for name in NAMES_OF_FORESTS.split()], TREES, FOREST),
+    ([tree.DecisionTreeRegressor, tree.ExtraTreeClassifier, ensemble.HistGradientBoostingRegressor,
+      ensemble.HistGradientBoostingClassifier], TREES, {}),
 ]  # fmt: skip
+ESTIMATORS = [(one, options, fixed) for kinds, options, fixed in KINDS for one in kinds]
 STEPS: list[Callable[[], Any]] = [
     preprocessing.StandardScaler,
     lambda: preprocessing.StandardScaler(with_mean=False),
@@ -140,9 +121,8 @@ STEPS: list[Callable[[], Any]] = [
     lambda: preprocessing.OneHotEncoder(handle_unknown="ignore"),
     lambda: preprocessing.FunctionTransformer(np.log1p),
     lambda: make_column_transformer(
-        (preprocessing.OneHotEncoder(handle_unknown="ignore"), [0]), remainder="passthrough"
-    ),
-]
+        (preprocessing.OneHotEncoder(handle_unknown="ignore"), [0]), remainder="passthrough"),
+]  # fmt: skip
 
 
 def frame(random: Random, kinds: list[str]) -> pd.DataFrame:
@@ -183,7 +163,7 @@ def attempted(call: Callable[..., Any], *given: Any, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(8 * TIMES))
-def test_models(connection: psycopg.Connection, seed: int) -> None:
+def test_models(connection: Connection, seed: int) -> None:
     random = np.random.default_rng(seed)
     taken = 0
     for _ in range(40):
@@ -215,7 +195,7 @@ def test_models(connection: psycopg.Connection, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6 * TIMES))
-def test_trainings(connection: psycopg.Connection, seed: int) -> None:
+def test_trainings(connection: Connection, seed: int) -> None:
     connection.execute("CREATE EXTENSION IF NOT EXISTS pgboost_train")
     random = np.random.default_rng(1000 + seed)
     for _ in range(5):
@@ -244,7 +224,7 @@ CALLS: dict[str, int] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_odd_arguments(connection: psycopg.Connection, name: str) -> None:
+def test_odd_arguments(connection: Connection, name: str) -> None:
     random = np.random.default_rng(7)
     call = getattr(pgboost, name)
     for one in ODD:

@@ -1,14 +1,12 @@
 """Every parameter of every class that pgboost knows is honoured in SQL, or refused by its name."""
 
 import inspect
-import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 import sklearn
+from psycopg import Connection
 from sklearn import preprocessing as pre
 from sklearn.base import is_classifier
 from sklearn.pipeline import make_pipeline
@@ -16,9 +14,9 @@ from sklearn.pipeline import make_pipeline
 import pgboost
 from pgboost.libraries import known
 from tests.python import estimators
+from tests.python.conftest import Refused
 
 CLASSES = list(estimators.classes())
-README = Path("python/README.md").read_text()
 # Parameters without another value, with values that need a fitted model, or that scikit-learn 1.3 has not.
 UNTRIED = {
     "AdaBoostClassifier.algorithm",
@@ -92,9 +90,7 @@ def attributes(model: Any, kind: type) -> set[str]:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: f"{kind.__module__}.{kind.__name__}")
-def test_every_parameter_is_honoured_or_refused_by_name(
-    connection: psycopg.Connection, kind: type
-) -> None:
+def test_every_parameter_is_honoured_or_refused_by_name(connection: Connection, kind: type) -> None:
     untried, unknown, name = [], set(), kind.__name__
     for parameter in inspect.signature(kind).parameters:
         tried = 0
@@ -116,60 +112,23 @@ def test_every_parameter_is_honoured_or_refused_by_name(
     assert (untried, unknown) == ([], set())
 
 
-# Of trees and linear models, the page names the kinds.
-FAMILIES = ("tree", "ensemble", "linear_model")
-LISTED = [
-    (name, parameters)
-    for module, classes in known.PARAMETERS.items()
-    for names, parameters in classes.items()
-    for name in names.split()
-    if not module.endswith(FAMILIES) or name.startswith(("Voting", "Stacking"))
-]
-
-
-@pytest.mark.parametrize(("name", "parameters"), LISTED, ids=[name for name, _ in LISTED])
-def test_the_readme_names_the_refused_parameters(name: str, parameters: str) -> None:
-    rows = [row for row in README.splitlines() if f"`{name}`" in row and row.startswith("|")]
-    assert rows or name == "FrozenEstimator"
-    limited = {word.partition("=")[0] for word in parameters.split() if "=" in word}
-    assert all(any(parameter in row for row in rows) for parameter in limited), limited
-
-
-def test_the_readme_has_the_functions_of_function_transformer() -> None:
-    (row,) = (row for row in README.splitlines() if row.startswith("| `FunctionTransformer`"))
-    # abs is NumPy's absolute.
-    assert {*re.findall(r"`(\w+)`", row)} == {
-        *known.FUNCTIONS.split(),
-        "FunctionTransformer",
-        "kw_args",
-    } - {"absolute"}
-
-
-def test_a_class_of_another_library_is_refused_despite_its_name(
-    connection: psycopg.Connection,
-) -> None:
+def test_a_class_of_another_library_is_refused_despite_its_name(refused: Refused) -> None:
     class StandardScaler(pre.StandardScaler):
         def transform(self, X: Any, copy: Any = None) -> Any:
             return 2 * super().transform(X, copy)
 
-    model, rows = estimators.made(pre.MinMaxScaler, {})
+    rows = estimators.frame()[estimators.NUMBERS]
     model = make_pipeline(StandardScaler(), estimators.FOREST).fit(rows, rows.b)
-    with pytest.raises(pgboost.UnsupportedModelError, match=f"StandardScaler of {__name__}"):
-        pgboost.push(connection, "model", model)
+    refused(f"StandardScaler of {__name__}", model)
 
 
 def test_a_parameter_of_a_later_release_is_refused_unless_it_has_its_default(
-    connection: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+    connection: Connection, refused: Refused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, rows = estimators.made(pre.MinMaxScaler, {"clip": True})
     model.fit(rows, rows.b)
-    monkeypatch.setitem(
-        known.PARAMETERS["sklearn.preprocessing"], "MinMaxScaler", "copy feature_range"
-    )
-    release = sklearn.__version__
-    with pytest.raises(
-        pgboost.UnsupportedModelError, match=f"MinMaxScaler has clip=True.*{release}"
-    ):
-        pgboost.push(connection, "model", model)
+    table = known.PARAMETERS["sklearn.preprocessing"]
+    monkeypatch.setitem(table, "MinMaxScaler", "copy feature_range")
+    refused(f"MinMaxScaler has clip=True.*{sklearn.__version__}", model)
     model[0].named_transformers_["minmaxscaler"].clip = False
     pgboost.push(connection, "model", model)

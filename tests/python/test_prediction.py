@@ -5,18 +5,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import psycopg
 import psycopg2
 import pytest
 import sqlalchemy
 import xgboost
+from psycopg import Connection
 
 import pgboost
-from tests.python import models
+from tests.python.models import FRAME, NUMBER, THREE, Changed
 from tools.cluster import Cluster
 
-FRAME = models.frame()
-CHANGED = models.Changed(n_estimators=2).fit(FRAME, models.target(FRAME))
+CHANGED = Changed(n_estimators=2).fit(FRAME, NUMBER)
 SENT = """
     SELECT info -> 'parameters', info -> 'metrics'
     FROM pgboost_models, model_info(name) AS info WHERE name = 'sent'
@@ -26,8 +25,7 @@ SENT = """
 @pytest.fixture(scope="module")
 def classifier(cluster: Cluster, dbname: str) -> xgboost.XGBClassifier:
     """Stores a model of three classes as `classes`."""
-    labels = models.classes(FRAME, [0, 1, 2])
-    model = xgboost.XGBClassifier(n_estimators=5, max_depth=3).fit(FRAME, labels)
+    model = xgboost.XGBClassifier(n_estimators=5, max_depth=3).fit(FRAME, THREE // 10 - 1)
     with cluster.connect(dbname) as connection:
         pgboost.push(connection, "classes", model, labels=["low", "middle", "high"])
     return model
@@ -36,7 +34,7 @@ def classifier(cluster: Cluster, dbname: str) -> xgboost.XGBClassifier:
 @pytest.fixture(scope="module")
 def regressor(cluster: Cluster, dbname: str) -> xgboost.XGBRegressor:
     """Stores a model of a number as `number`."""
-    model = xgboost.XGBRegressor(n_estimators=5, max_depth=3).fit(FRAME, models.target(FRAME))
+    model = xgboost.XGBRegressor(n_estimators=5, max_depth=3).fit(FRAME, NUMBER)
     with cluster.connect(dbname) as connection:
         pgboost.push(connection, "number", model)
     return model
@@ -53,7 +51,7 @@ def test_every_connection_predicts(given: Any, regressor: xgboost.XGBRegressor) 
 
 
 def test_every_connection_commits_as_it_does(
-    given: Any, regressor: xgboost.XGBRegressor, connection: psycopg.Connection
+    given: Any, regressor: xgboost.XGBRegressor, connection: Connection
 ) -> None:
     """A string and an engine commit at once, all others with the caller; a refusal changes nothing."""
     connection.execute("SELECT drop_model(name) FROM pgboost_models WHERE name = 'sent' LIMIT 1")
@@ -82,7 +80,7 @@ def test_psycopg2_has_savepoints(
     connection.close()
 
 
-def test_classes(connection: psycopg.Connection, classifier: xgboost.XGBClassifier) -> None:
+def test_classes(connection: Connection, classifier: xgboost.XGBClassifier) -> None:
     expected = classifier.predict_proba(FRAME)
     for found in (
         pgboost.predict(connection, "classes", FRAME),
@@ -95,7 +93,7 @@ def test_classes(connection: psycopg.Connection, classifier: xgboost.XGBClassifi
 
 
 def test_frames_are_matched_by_names_and_arrays_by_position(
-    connection: psycopg.Connection, regressor: xgboost.XGBRegressor
+    connection: Connection, regressor: xgboost.XGBRegressor
 ) -> None:
     """So also on a standby."""
     expected = regressor.predict(FRAME)
@@ -111,7 +109,7 @@ def test_frames_are_matched_by_names_and_arrays_by_position(
     assert pgboost.predict(connection, "number", FRAME[:0]).shape == (0,)
 
 
-def test_text_and_names_of_any_characters(connection: psycopg.Connection) -> None:
+def test_text_and_names_of_any_characters(connection: Connection) -> None:
     texts = ['a"b', "c\\d", "{e,f}", "100 %", "NULL", "", "g\nh\t"]
     city = pd.Series(pd.Categorical(np.resize(texts, 200), texts))
     frame = pd.DataFrame({'per "cent" %': np.arange(200.0), "city %s": city})
@@ -124,7 +122,7 @@ def test_text_and_names_of_any_characters(connection: psycopg.Connection) -> Non
 
 
 def test_many_rows_go_in_several_statements(
-    connection: psycopg.Connection,
+    connection: Connection,
     regressor: xgboost.XGBRegressor,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -134,7 +132,7 @@ def test_many_rows_go_in_several_statements(
 
 
 def test_push_sends_rows_and_asks_for_metadata_once(
-    connection: psycopg.Connection,
+    connection: Connection,
     classifier: xgboost.XGBClassifier,
     logged: Callable[[], list[str]],
 ) -> None:
@@ -143,23 +141,3 @@ def test_push_sends_rows_and_asks_for_metadata_once(
     statements = [line for line in logged() if "execute <unnamed>: " in line]
     assert sum("unnest(" in line for line in statements) == 1, statements
     assert sum('"model_info"(' in line for line in statements) == 1, statements
-
-
-def test_versions_are_managed(
-    connection: psycopg.Connection, regressor: xgboost.XGBRegressor
-) -> None:
-    for _ in range(2):
-        pgboost.push(connection, "managed", regressor)
-    pgboost.deploy(connection, "managed@1")
-    pgboost.set_alias(connection, "managed@2", "challenger")
-    found = pgboost.predict(connection, "managed@challenger", FRAME)
-    np.testing.assert_array_equal(found, regressor.predict(FRAME))
-    pgboost.drop_alias(connection, "managed@challenger")
-    with pytest.raises(LookupError, match="challenger"):
-        pgboost.predict(connection, "managed@challenger", FRAME)
-    pgboost.drop(connection, "managed@2")
-    pgboost.rename(connection, "managed", "renamed")
-    found = [(v.version, v.deployed) for v in pgboost.models(connection) if v.name == "renamed"]
-    assert found == [(1, True)]
-    pgboost.drop(connection, "renamed")
-    assert "renamed" not in {version.name for version in pgboost.models(connection)}

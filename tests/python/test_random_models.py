@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import psycopg
 import pytest
 import xgboost
+from psycopg import Connection
 from sklearn import compose, pipeline
 
 import catboost
 import lightgbm
 import pgboost
 from tests.python import estimators
+from tests.python.models import SILENT
 from tests.times import TIMES
 
 MODELS = 30
@@ -40,14 +41,12 @@ STEPS += ["SimpleImputer", "MissingIndicator"]
 ENCODERS = ["OneHotEncoder", "OrdinalEncoder", "TargetEncoder"]
 TREES = ["DecisionTree", "ExtraTree", "RandomForest", "ExtraTrees", "Bagging", "GradientBoosting"]
 TREES += ["HistGradientBoosting"]
-WIDE, NARROW = (
-    ["float64", "int64", "int32", "uint32"],
-    ["float32", "int8", "uint8", "int16", "bool"],
-)
+WIDE = ["float64", "int64", "int32", "uint32"]
+NARROW = ["float32", "int8", "uint8", "int16", "bool"]
 QUIET = {
     "XGB": {"n_estimators": 5, "max_depth": 4, "n_jobs": 1},
     "LGBM": {"n_estimators": 5, "verbose": -1, "min_child_samples": 5, "n_jobs": 1},
-    "CatBoost": {"iterations": 5, "verbose": False, "allow_writing_files": False},
+    "CatBoost": {"iterations": 5, **SILENT},
 }
 BOOSTED = {"XGB": xgboost, "LGBM": lightgbm, "CatBoost": catboost}
 
@@ -122,7 +121,7 @@ class Drawn:
         days = self.generator.integers(-9000, 20000, self.rows)
         return pd.DataFrame(found | {"nd": days * 86400.0})
 
-    def stored(self, frame: pd.DataFrame, connection: psycopg.Connection) -> None:
+    def stored(self, frame: pd.DataFrame, connection: Connection) -> None:
         """Stores the frame as a table: a `float32` as a `real`, others in any type that holds them."""
         has_singles = (frame.dtypes == "float32").any()
         types = {}
@@ -138,12 +137,9 @@ class Drawn:
         texts = [[None if pd.isna(one) else str(one) for one in rows[name]] for name in rows]
         casts = ", ".join(f"{name}::{kind} AS {name}" for name, kind in types.items())
         given = ", ".join(["%s::text[]"] * len(texts))
-        connection.execute("SET TimeZone = 'UTC'")
-        connection.execute("DROP TABLE IF EXISTS random_rows")
-        connection.execute(
-            f"CREATE TABLE random_rows AS SELECT {casts} FROM unnest({given}) AS t({', '.join(rows)})",
-            texts,
-        )
+        connection.execute("SET TimeZone = 'UTC'; DROP TABLE IF EXISTS random_rows")
+        query = f"SELECT {casts} FROM unnest({given}) AS t({', '.join(rows)})"
+        connection.execute(f"CREATE TABLE random_rows AS {query}", texts)
 
     def frames(self, frame: pd.DataFrame) -> Iterator[tuple[str, Any]]:
         """Yields the rows in frames of other types and libraries, with dates in any unit."""
@@ -157,11 +153,9 @@ class Drawn:
             yield f"Arrow, {unit}", table
             yield f"Arrow in pandas, {unit}", table.to_pandas(types_mapper=pd.ArrowDtype)
         if polars is not None:
-            yield f"Polars, {unit}", polars_frame(dated)
-            yield (
-                "Polars, dates",
-                polars_frame(dated).with_columns(polars.col("nd").cast(polars.Date)),
-            )
+            of_polars = polars_frame(dated)
+            yield f"Polars, {unit}", of_polars
+            yield "Polars, dates", of_polars.with_columns(polars.col("nd").cast(polars.Date))
 
     def target(self, frame: pd.DataFrame, kind: str) -> Any:
         filled = frame[["n0", "n1", "n2", "n3"]].astype(float).fillna(0)
@@ -178,9 +172,7 @@ class Drawn:
         """Returns an instance with some parameters other than their defaults."""
         kind = CLASSES[name]
         parameters = inspect.signature(kind).parameters
-        chosen: dict[str, Any] = {
-            key: value for key, value in estimators.FEW.items() if key in parameters
-        }
+        chosen = {key: value for key, value in estimators.FEW.items() if key in parameters}
         for parameter in parameters:
             found = estimators.values(kind, parameter) if parameter not in NOT_DRAWN else []
             if found and self.maybe(0.25):
@@ -213,9 +205,8 @@ class Drawn:
         if name == "CatBoost" and "t0" in names:
             rows = rows.assign(t0=rows.t0.astype(object).fillna("none"))
             return self.boosted(name, task, cat_features=["t0"]), rows
-        return self.boosted(
-            name, task, **{"enable_categorical": True} if name == "XGB" else {}
-        ), rows
+        given = {"enable_categorical": True} if name == "XGB" else {}
+        return self.boosted(name, task, **given), rows
 
     def pipeline(self, frame: pd.DataFrame, task: str) -> Any:
         """Returns steps of some columns, perhaps one step of their features, and an estimator."""
@@ -228,15 +219,11 @@ class Drawn:
                 step = pipeline.make_pipeline(imputer, step)
             parts.append((step, self.some_of(numbers)))
         if self.maybe(0.7):
-            parts.append(
-                (self.of_class(self.one_of(ENCODERS), categories="auto"), self.some_of(texts))
-            )
-        parted = compose.make_column_transformer(
-            *parts,
-            ("passthrough", self.some_of(numbers)),
-            sparse_threshold=self.one_of([0, 0.3, 1]),
-        )
-        steps = [parted]
+            encoder = self.of_class(self.one_of(ENCODERS), categories="auto")
+            parts.append((encoder, self.some_of(texts)))
+        parts.append(("passthrough", self.some_of(numbers)))
+        sparse = self.one_of([0, 0.3, 1])
+        steps = [compose.make_column_transformer(*parts, sparse_threshold=sparse)]
         if self.maybe(0.3):
             steps.append(self.of_class(self.one_of([*SCALERS, "SelectKBest", "VarianceThreshold"])))
         return pipeline.make_pipeline(*steps, self.estimator(task))
@@ -283,7 +270,7 @@ NOT_DRAWN = {
 @pytest.mark.parametrize("types", [WIDE, WIDE + NARROW], ids=["wide", "narrow"])
 @pytest.mark.parametrize("task", ["Classifier", "Regressor"])
 def test_no_row_differs_of_a_model_that_push_lets_through(
-    connection: psycopg.Connection, task: str, types: list[str]
+    connection: Connection, task: str, types: list[str]
 ) -> None:
     refused, same = 0, 0
     for seed in range(FIRST, FIRST + MODELS * TIMES):

@@ -11,6 +11,7 @@ import pandas as pd
 import psycopg
 import pytest
 import xgboost
+from psycopg import Connection
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import (
     AdaBoostRegressor,
@@ -22,49 +23,40 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-import catboost
 import lightgbm
 import pgboost
-from tests.python import models as data
+from tests.connections import make_table
+from tests.python import models
+from tests.python.models import FRAME, NUMBER, QUICK, QUIET
 from tools.cluster import Cluster
 
-ROWS = data.frame()
-NUMBERS = data.numbers().astype(float)
-TARGET = data.target(ROWS)
-LABELS = data.classes(ROWS, ["no", "it's"])
-QUICK = {"n_estimators": 12}
+NUMBERS = models.numbers().astype(float)
+LABELS = models.classes(FRAME, ["no", "it's"])
+FOREST = RandomForestClassifier(n_estimators=12, random_state=1)
+LINE = [("line", LinearRegression()), ("trees", HistGradientBoostingRegressor(max_iter=9))]
 
 
 @pytest.fixture
-def bare(cluster: Cluster) -> Iterator[psycopg.Connection]:
+def bare(cluster: Cluster) -> Iterator[Connection]:
     """A connection to a database without the extension."""
     cluster.create_database("bare", replace=True)
     with cluster.connect("bare", autocommit=True) as connection:
         yield connection
 
 
+LIBRARIES = ("XGBRegressor", "XGBClassifier", "LGBMClassifier", "CatBoostClassifier")
 FITTED: dict[str, Callable[[], Any]] = {
-    "XGBoost": lambda: xgboost.XGBRegressor(**QUICK).fit(ROWS, TARGET),
-    "XGBoost, classes": lambda: xgboost.XGBClassifier(**QUICK).fit(ROWS, LABELS == "no"),
-    "LightGBM": lambda: lightgbm.LGBMClassifier(**QUICK, verbose=-1).fit(ROWS, LABELS),
-    "CatBoost": lambda: catboost.CatBoostClassifier(
-        iterations=12, verbose=False, allow_writing_files=False
-    ).fit(ROWS, LABELS),
-    "scikit-learn": lambda: make_pipeline(
-        StandardScaler(), RandomForestClassifier(**QUICK, random_state=1)
-    ).fit(NUMBERS, LABELS),
-    "a weighted median": lambda: AdaBoostRegressor(n_estimators=20).fit(NUMBERS, TARGET),
-    "a line and trees": lambda: VotingRegressor(
-        [("line", LinearRegression()), ("trees", HistGradientBoostingRegressor(max_iter=9))]
-    ).fit(NUMBERS, TARGET),
+    **{name: models.FITTED[name] for name in LIBRARIES},
+    "scikit-learn": lambda: make_pipeline(StandardScaler(), FOREST).fit(NUMBERS, LABELS),
+    "a weighted median": lambda: AdaBoostRegressor(n_estimators=20).fit(NUMBERS, NUMBER),
+    "a line and trees": lambda: VotingRegressor(LINE).fit(NUMBERS, NUMBER),
     "pipeline of LightGBM": lambda: make_pipeline(
-        StandardScaler(), lightgbm.LGBMRegressor(**QUICK, verbose=-1)
-    ).fit(NUMBERS, TARGET),
-}
+        StandardScaler(), lightgbm.LGBMRegressor(**QUIET)).fit(NUMBERS, NUMBER),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FITTED)
-def test_functions_predict_as_the_model(bare: psycopg.Connection, name: str) -> None:
+def test_functions_predict_as_the_model(bare: Connection, name: str) -> None:
     model = FITTED[name]()
     bare.execute(pgboost.export_sql(model, "churn"))
     found = pgboost.verify_sql(bare, "churn", model)
@@ -72,19 +64,17 @@ def test_functions_predict_as_the_model(bare: psycopg.Connection, name: str) -> 
     assert pgboost.verify_sql(bare, "churn", model, NUMBERS)
 
 
-def test_a_pipeline_over_a_frame_has_the_bits_of_python(bare: psycopg.Connection) -> None:
+def test_a_pipeline_over_a_frame_has_the_bits_of_python(bare: Connection) -> None:
     """Encoders are folded into the trees, so that a function takes the columns as they are in a table."""
     columns = ["plan", "Double precision", "whole"]
-    plans = np.array(["basic", "it's", "pro"])[np.arange(len(ROWS)) % 3]
-    frame = ROWS.assign(plan=plans).fillna({"Double precision": 0})[columns]
+    plans = np.array(["basic", "it's", "pro"])[np.arange(len(FRAME)) % 3]
+    frame = FRAME.assign(plan=plans).fillna({"Double precision": 0})[columns]
     encoders = [("plan", OneHotEncoder(), ["plan"]), ("numbers", StandardScaler(), columns[1:])]
-    trees = lightgbm.LGBMClassifier(**QUICK, verbose=-1)
+    trees = lightgbm.LGBMClassifier(**QUIET)
     model = make_pipeline(ColumnTransformer(encoders), trees).fit(frame, LABELS)
     bare.execute(pgboost.export_sql(model, "churn", schema="public", version=3))
-    bare.execute('CREATE TABLE t (id int, plan text, "Double precision" float8, whole int)')
-    with bare.cursor().copy("COPY t FROM STDIN") as copy:
-        for row in frame.itertuples():
-            copy.write_row(list(row))
+    declared = 'id int, plan text, "Double precision" float8, whole int'
+    make_table(bare, "t", declared, frame.itertuples())
     expected = model.predict(frame, raw_score=True).tolist()
     for query in (
         'SELECT churn_margin(plan, "Double precision", whole) FROM t ORDER BY id',
@@ -96,10 +86,10 @@ def test_a_pipeline_over_a_frame_has_the_bits_of_python(bare: psycopg.Connection
     assert [label for (label,) in labels] == model.predict(frame).tolist()
 
 
-def test_unknown_categories_are_errors_or_missing_values(bare: psycopg.Connection) -> None:
-    plans = pd.Categorical(np.array(["basic", "pro", None])[np.arange(len(ROWS)) % 3])
-    frame = ROWS[["Double precision"]].assign(plan=plans)
-    target = np.arange(len(ROWS)) % 3 + TARGET
+def test_unknown_categories_are_errors_or_missing_values(bare: Connection) -> None:
+    plans = pd.Categorical(np.resize(np.array(["basic", "pro", None]), len(FRAME)))
+    frame = FRAME[["Double precision"]].assign(plan=plans)
+    target = np.arange(len(FRAME)) % 3 + NUMBER
     model = xgboost.XGBRegressor(**QUICK, enable_categorical=True).fit(frame, target)
     rows = "SELECT churn_rows('SELECT 1 AS id, 0.5 AS \"Double precision\", ''nosuch'' AS plan')"
     bare.execute(pgboost.export_sql(model, "churn"))
@@ -116,17 +106,15 @@ def test_unknown_categories_are_errors_or_missing_values(bare: psycopg.Connectio
         pgboost.export_sql(model, "churn", unknown_category="ignore")
 
 
-def test_differences_are_found(bare: psycopg.Connection) -> None:
-    model = FITTED["XGBoost"]()
-    other = xgboost.XGBRegressor(n_estimators=11).fit(ROWS, TARGET)
+def test_differences_are_found(bare: Connection) -> None:
+    model = FITTED["XGBRegressor"]()
+    other = xgboost.XGBRegressor(n_estimators=11).fit(FRAME, NUMBER)
     bare.execute(pgboost.export_sql(other, "churn"))
     assert not pgboost.verify_sql(bare, "churn", model)
 
 
-def test_models_and_names_that_cannot_be_exported_or_found_are_errors(
-    bare: psycopg.Connection,
-) -> None:
-    model = FITTED["XGBoost"]()
+def test_models_and_names_that_cannot_be_exported_or_found_are_errors(bare: Connection) -> None:
+    model = FITTED["XGBRegressor"]()
     with pytest.raises(pgboost.InvalidModelError, match="name"):
         pgboost.export_sql(model, "")
     with pytest.raises(pgboost.ArgumentError, match="pass"):
@@ -139,8 +127,8 @@ def test_models_and_names_that_cannot_be_exported_or_found_are_errors(
 
 @pytest.mark.skipif(xgboost.__version__ >= "3.4", reason="its slices have the categories")
 def test_codes_of_a_slice_are_warned_of() -> None:
-    rows = ROWS.assign(whole=ROWS["whole"].astype("category"))
-    model = xgboost.XGBRegressor(enable_categorical=True, **QUICK).fit(rows, TARGET)
+    rows = FRAME.assign(whole=FRAME["whole"].astype("category"))
+    model = xgboost.XGBRegressor(enable_categorical=True, **QUICK).fit(rows, NUMBER)
     with pytest.warns(pgboost.PgboostWarning, match="'whole', since XGBoost .* take their codes"):
         pgboost.export_sql(model.get_booster()[:2], "churn")
 
@@ -148,23 +136,21 @@ def test_codes_of_a_slice_are_warned_of() -> None:
 def test_the_engine_is_named_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gbtrees", None)
     with pytest.raises(pgboost.MissingLibraryError, match="pip install gbtrees"):
-        pgboost.export_sql(FITTED["XGBoost"](), "churn")
+        pgboost.export_sql(FITTED["XGBRegressor"](), "churn")
 
 
-def test_the_command_prints_the_script(bare: psycopg.Connection, tmp_path: Path) -> None:
-    model = FITTED["XGBoost"]()
+def test_the_command_prints_the_script(bare: Connection, tmp_path: Path) -> None:
+    model = FITTED["XGBRegressor"]()
     path = tmp_path / "model.ubj"
     model.save_model(path)
     command = [sys.executable, "-m", "pgboost", "export-sql", str(path), "--name", "churn"]
-    pythonpath = ":".join(sys.path)
-    printed = subprocess.run(
-        command, capture_output=True, env={"PYTHONPATH": pythonpath, "PATH": ""}, check=True
-    )
+    environment = {"PYTHONPATH": ":".join(sys.path), "PATH": ""}
+    printed = subprocess.run(command, capture_output=True, env=environment, check=True)
     bare.execute(printed.stdout.decode())
     assert pgboost.verify_sql(bare, "churn", model)
 
 
-def test_a_model_of_many_features_takes_objects(bare: psycopg.Connection) -> None:
+def test_a_model_of_many_features_takes_objects(bare: Connection) -> None:
     wide = np.random.default_rng(1).normal(size=(200, 120)).astype(np.float32)
     model = xgboost.XGBRegressor(n_estimators=5).fit(wide, wide[:, 0] - wide[:, 119])
     bare.execute(pgboost.export_sql(model, "wide"))

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 import sqlalchemy
 import xgboost
+from psycopg import Connection
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.pipeline import make_pipeline
@@ -18,6 +19,8 @@ from sklearn.preprocessing import OneHotEncoder
 import catboost
 import lightgbm
 import pgboost
+from tests.python.conftest import Refused, Same
+from tests.python.models import SILENT
 from tools.cluster import Cluster
 
 TABLE = """
@@ -67,38 +70,30 @@ def of_categories(rows: pd.DataFrame, model: Any) -> tuple[Any, pd.DataFrame]:
     return model, fitted_on(rows).assign(city=pd.Categorical(rows.city, ["100 %", "Graz"]))
 
 
-def of_catboost(rows: pd.DataFrame) -> tuple[Any, pd.DataFrame]:
-    options = {"iterations": 9, "verbose": False, "allow_writing_files": False}
-    model = catboost.CatBoostClassifier(**options, cat_features=["city"])
-    return model, rows[["city", "visits", "half"]]
-
-
+HISTOGRAMS, LIGHT = (
+    HistGradientBoostingClassifier(max_iter=9),
+    {"min_data_per_group": 9, "verbose": -1},
+)
+CAT = {"iterations": 9, "cat_features": ["city"], **SILENT}
 MODELS: dict[str, Callable[[pd.DataFrame], tuple[Any, pd.DataFrame]]] = {
-    "doubles": lambda rows: (HistGradientBoostingClassifier(max_iter=9), fitted_on(rows)),
-    "array": lambda rows: (HistGradientBoostingClassifier(max_iter=9), fitted_on(rows).to_numpy()),
+    "doubles": lambda rows: (HISTOGRAMS, fitted_on(rows)),
+    "array": lambda rows: (HISTOGRAMS, fitted_on(rows).to_numpy()),
     "texts": of_texts,
     "XGBoost": lambda rows: of_categories(
-        rows, xgboost.XGBClassifier(n_estimators=9, enable_categorical=True)
-    ),
-    "LightGBM": lambda rows: of_categories(
-        rows, lightgbm.LGBMClassifier(n_estimators=9, min_data_per_group=9, verbose=-1)
-    ),
-    "CatBoost": of_catboost,
-    "dates": lambda rows: (
-        xgboost.XGBClassifier(n_estimators=9),
-        rows[["day"]].assign(
-            day=(pd.to_datetime(rows.day) - pd.Timestamp(0)).dt.total_seconds(), half=rows.half
-        ),
-    ),
-}
-
-
+        rows, xgboost.XGBClassifier(n_estimators=9, enable_categorical=True)),
+    "LightGBM": lambda rows: of_categories(rows, lightgbm.LGBMClassifier(n_estimators=9, **LIGHT)),
+    "CatBoost": lambda rows: (catboost.CatBoostClassifier(**CAT), rows[["city", "visits", "half"]]),
+    "dates": lambda rows: (xgboost.XGBClassifier(n_estimators=9), rows[["day", "half"]].assign(
+        day=(pd.to_datetime(rows.day) - pd.Timestamp(0)).dt.total_seconds())),
+}  # fmt: skip
 # Others do not predict a row without a city, or have no names.
 OF_ALL_ROWS = {"doubles", "XGBoost", "LightGBM", "dates"}
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_a_table_and_a_query(connection: psycopg.Connection, rows: pd.DataFrame, kind: str) -> None:
+def test_a_table_and_a_query(
+    connection: Connection, same: Same, rows: pd.DataFrame, kind: str
+) -> None:
     connection.execute("SET pgboost.unknown_category = missing")
     known = rows[rows.city.notna()]
     model, frame = MODELS[kind](known)
@@ -106,16 +101,12 @@ def test_a_table_and_a_query(connection: psycopg.Connection, rows: pd.DataFrame,
     columns = "price, visits, paid, half" if kind == "array" else "*"
     query = f"/* 100 % */ SELECT {columns} FROM {NAME} WHERE city IS NOT NULL AND city <> 'none%'"
     for source in (query, f"({query});", *[NAME] * (kind in OF_ALL_ROWS)):
-        pgboost.push(connection, "of table", model, check=source)
-        found = pgboost.verify(connection, "of table", model, source)
-        assert found, found
+        found = same(model, source, check=source)
         assert found.rows == len(rows if source == NAME else known)
-        assert found.classes_differing == 0
-    pgboost.drop(connection, "of table")
 
 
 def test_each_form_is_compared(
-    connection: psycopg.Connection, model: Any, logged: Callable[[], list[str]]
+    connection: Connection, model: Any, logged: Callable[[], list[str]]
 ) -> None:
     pgboost.push(connection, "forms", model)
     connection.execute("SET log_statement = 'all'")
@@ -125,20 +116,16 @@ def test_each_form_is_compared(
     assert statements[0].count('"predict_array"(') == 3
 
 
-def test_a_table_that_is_created_again_with_other_types(
-    connection: psycopg.Connection, model: Any
-) -> None:
+def test_a_table_that_is_created_again_with_other_types(connection: Connection, model: Any) -> None:
     pgboost.push(connection, "made", model)
     for kind in ["real", "numeric", "real"] * 3:
-        connection.execute("DROP TABLE IF EXISTS made")
-        connection.execute(
-            f"CREATE TABLE made AS SELECT price::{kind}, visits, paid, half FROM {NAME}"
-        )
+        query = f"SELECT price::{kind}, visits, paid, half FROM {NAME}"
+        connection.execute(f"DROP TABLE IF EXISTS made; CREATE TABLE made AS {query}")
         assert pgboost.verify(connection, "made", model, "made").differing == 0
 
 
 def test_missing_texts_are_none_to_an_encoder_of_none(
-    connection: psycopg.Connection, rows: pd.DataFrame
+    connection: Connection, rows: pd.DataFrame
 ) -> None:
     """An encoder that was fitted on None refuses the NaN of pandas.read_sql."""
     cities = rows.city.astype(object).where(rows.city.notna(), None)
@@ -150,7 +137,7 @@ def test_missing_texts_are_none_to_an_encoder_of_none(
 
 
 def test_differences_name_their_form(
-    connection: psycopg.Connection, rows: pd.DataFrame, model: Any
+    connection: Connection, refused: Refused, rows: pd.DataFrame, model: Any
 ) -> None:
     frame = fitted_on(rows)
     other = HistGradientBoostingClassifier(max_iter=3).fit(frame, rows["churned?"])
@@ -159,31 +146,30 @@ def test_differences_name_their_form(
     assert not found
     assert found.form in ("by columns", "by row", "as jsonb")
     assert f"400 rows {found.form}, " in str(found)
-    with pytest.raises(pgboost.PredictionsDifferError, match="rows of check: 400 rows"):
-        changed = copy(model)
-        changed.predict_proba = other.predict_proba
-        pgboost.push(connection, "changed", changed, check=NAME)
+    changed = copy(model)
+    changed.predict_proba = other.predict_proba
+    refused("rows of check: 400 rows", changed, pgboost.PredictionsDifferError, check=NAME)
 
 
 @pytest.mark.parametrize("none", [f"SELECT * FROM {NAME} WHERE false", np.empty((0, 4))], ids=type)
-def test_no_rows_are_not_compared(connection: psycopg.Connection, model: Any, none: Any) -> None:
+def test_no_rows_are_not_compared(
+    connection: Connection, refused: Refused, model: Any, none: Any
+) -> None:
     pgboost.push(connection, "empty", model)
     with pytest.raises(pgboost.InvalidDataError, match="no rows"):
         pgboost.verify(connection, "empty", model, none)
-    with pytest.raises(pgboost.InvalidDataError, match="no rows"):
-        pgboost.push(connection, "empty", model, check=none)
+    refused("no rows", model, pgboost.InvalidDataError, check=none)
 
 
-def test_more_columns_than_a_function_has(connection: psycopg.Connection) -> None:
+def test_more_columns_than_a_function_has(connection: Connection, same: Same) -> None:
     rows = np.random.default_rng(1).normal(size=(50, 130))
-    columns = ", ".join(f"1.5 AS c{number}" for number in range(130))
-    model = xgboost.XGBRegressor(n_estimators=2).fit(rows, rows[:, 0])
-    pgboost.push(connection, "many", model)
-    with pytest.raises(pgboost.InvalidDataError, match="push it with feature_names"):
-        pgboost.verify(connection, "many", model, f"SELECT {columns}")
     names = [f"c{number}" for number in range(130)]
-    pgboost.push(connection, "many", model, feature_names=names, allow_change=True)
-    assert pgboost.verify(connection, "many", model, f"SELECT {columns}")
+    query = f"SELECT {', '.join(f'1.5 AS {name}' for name in names)}"
+    model = xgboost.XGBRegressor(n_estimators=2).fit(rows, rows[:, 0])
+    pgboost.push(connection, "model", model)
+    with pytest.raises(pgboost.InvalidDataError, match="push it with feature_names"):
+        pgboost.verify(connection, "model", model, query)
+    same(model, query, feature_names=names)
 
 
 def test_through_every_connection(given: Any, model: Any) -> None:
@@ -191,20 +177,17 @@ def test_through_every_connection(given: Any, model: Any) -> None:
     assert pgboost.verify(given, "given", model, f"TABLE {NAME}").differing == 0
 
 
-@pytest.mark.parametrize(
-    ("source", "reason"),
-    [
-        ("none", "none"),
-        ("SELECT 1 AS price", "no column 'visits'"),
-        (f"SELECT 1 AS id, * FROM {NAME}", "two columns"),
-        ("DELETE FROM shop.none", "invalid name syntax"),
-        ("SELECT * FROM", "syntax error"),
-        (f"SELECT price, 'a' AS visits, paid, half FROM {NAME}", "cannot be of type text"),
-        ("", "invalid name|does not exist|syntax"),
-    ],
-)
+@pytest.mark.parametrize(("source", "reason"), [
+    ("none", "none"),
+    ("SELECT 1 AS price", "no column 'visits'"),
+    (f"SELECT 1 AS id, * FROM {NAME}", "two columns"),
+    ("DELETE FROM shop.none", "invalid name syntax"),
+    ("SELECT * FROM", "syntax error"),
+    (f"SELECT price, 'a' AS visits, paid, half FROM {NAME}", "cannot be of type text"),
+    ("", "invalid name|does not exist|syntax"),
+])  # fmt: skip
 def test_sources_that_cannot_be_read(
-    connection: psycopg.Connection, model: Any, source: str, reason: str
+    connection: Connection, model: Any, source: str, reason: str
 ) -> None:
     pgboost.push(connection, "sources", model)
     with pytest.raises(pgboost.InvalidDataError, match=reason):
@@ -212,7 +195,7 @@ def test_sources_that_cannot_be_read(
 
 
 def test_a_model_without_names_takes_as_many_columns(
-    connection: psycopg.Connection, rows: pd.DataFrame
+    connection: Connection, rows: pd.DataFrame
 ) -> None:
     model = HistGradientBoostingClassifier(max_iter=9)
     model.fit(np.asarray(fitted_on(rows)), rows["churned?"])

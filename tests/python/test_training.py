@@ -9,6 +9,7 @@ import psycopg
 import psycopg2
 import pytest
 import xgboost
+from psycopg import Connection
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -35,7 +36,7 @@ def trainer(cluster: Cluster, dbname: str) -> Iterator[None]:
         yield
 
 
-def test_a_frame_a_table_and_a_query(connection: psycopg.Connection) -> None:
+def test_a_frame_a_table_and_a_query(connection: Connection) -> None:
     """Both train the same model, and its metric is that of its predictions."""
     query = "SELECT i::real AS x, i % 7 AS y FROM generate_series(1, 500) AS i"
     connection.execute(f"CREATE TABLE numbers AS {query}")
@@ -53,7 +54,7 @@ def test_a_frame_a_table_and_a_query(connection: psycopg.Connection) -> None:
         pgboost.train(connection, "numbers", frame, "y", {"max_dept": 3})
 
 
-def test_parameters_of_a_wrapper_may_be_given(connection: psycopg.Connection) -> None:
+def test_parameters_of_a_wrapper_may_be_given(connection: Connection) -> None:
     """They have NaN, which JSON has not, as the number that is missing."""
     params = xgboost.XGBRegressor(max_depth=2).get_params()
     assert np.isnan(params["missing"])
@@ -91,7 +92,7 @@ def test_scikit_learns_checks(estimator: object, check: object) -> None:
     check(estimator)
 
 
-def test_an_estimator_predicts_with_its_version(connection: psycopg.Connection) -> None:
+def test_an_estimator_predicts_with_its_version(connection: Connection) -> None:
     first = PgboostRegressor(connection, "own", rounds=3).fit(FRAME, TARGET)
     second = PgboostRegressor(connection, "own", rounds=9, deploy=False).fit(FRAME, TARGET)
     assert (first.model_, second.model_) == ("own@1", "own@2")
@@ -105,7 +106,7 @@ def test_an_estimator_predicts_with_its_version(connection: psycopg.Connection) 
     assert weighted.predict(FRAME).mean() > first.predict(FRAME).mean()
 
 
-def test_text_and_classes_of_other_orders(connection: psycopg.Connection) -> None:
+def test_text_and_classes_of_other_orders(connection: Connection) -> None:
     """Classes are sorted as numbers in Python and as texts in SQL."""
     city = pd.Series(np.resize(["Graz", "Linz", None], len(FRAME)), dtype=object)
     classes = np.where(city == "Graz", 10, np.where(city == "Linz", 9, -1))
@@ -118,7 +119,7 @@ def test_text_and_classes_of_other_orders(connection: psycopg.Connection) -> Non
     np.testing.assert_array_equal(in_sql.astype(int), classes)
 
 
-def test_a_search_of_parameters(connection: psycopg.Connection) -> None:
+def test_a_search_of_parameters(connection: Connection) -> None:
     model = PgboostRegressor(connection, "searched", deploy=False)
     search = GridSearchCV(model, {"rounds": [1, 20], "params": [{"max_depth": 3}]}, cv=2)
     search.fit(FRAME, TARGET)

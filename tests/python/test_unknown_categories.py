@@ -1,12 +1,11 @@
 """With the policy `library` an unknown category is what it is to the library: missing, or an error."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import psycopg
 import pytest
+from psycopg import Connection
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -48,64 +47,42 @@ def behind(step: Any, model: Any, name: str = "x") -> Any:
 
 
 TEXTS, NUMBERS = ["a", "b", "c", "d"], [0, 1, 2, 3]
-MISSING: dict[str, tuple[Callable[[], Any], list[Any], Any]] = {
-    "texts": (boosted, TEXTS, "z"),
-    "numbers": (boosted, [1, 5, 9, 30], 7),
-    "classes": (lambda: boosted(HistGradientBoostingClassifier), TEXTS, "z"),
-    "behind a step": (lambda: behind(StandardScaler(), boosted()), TEXTS, "z"),
-    "two models": (
-        lambda: VotingRegressor([("one", boosted()), ("two", boosted(learning_rate=0.3))]),
-        TEXTS,
-        "z",
-    ),
-    "codes of LightGBM behind a step": (
-        lambda: behind(StandardScaler(), lightgbm.LGBMRegressor(categorical_feature=[1], **FEW)),
-        NUMBERS,
-        9,
-    ),
+TWO = VotingRegressor([("one", boosted()), ("two", boosted(learning_rate=0.3))])
+LIGHT = lightgbm.LGBMRegressor(categorical_feature=[1], **FEW)
+# Models with their categories, and another one.
+MISSING: dict[str, tuple[Any, list[Any], Any]] = {
+    "texts": (boosted(), TEXTS, "z"),
+    "numbers": (boosted(), [1, 5, 9, 30], 7),
+    "classes": (boosted(HistGradientBoostingClassifier), TEXTS, "z"),
+    "behind a step": (behind(StandardScaler(), boosted()), TEXTS, "z"),
+    "two models": (TWO, TEXTS, "z"),
+    "codes of LightGBM behind a step": (behind(StandardScaler(), LIGHT), NUMBERS, 9),
 }
 
 
-def fitted(make: Callable[[], Any], rows: pd.DataFrame) -> Any:
-    model, number = make(), CODES * 2.0 + NUMBER
-    is_classifier = isinstance(model, HistGradientBoostingClassifier)
-    return model.fit(rows, np.digitize(number, [0, 3]) if is_classifier else number)
-
-
-def typed(rows: pd.DataFrame, values: list[Any]) -> pd.DataFrame:
-    return rows if values is not NUMBERS else rows.astype({"k": float})
-
-
 @pytest.mark.parametrize("name", MISSING)
-def test_an_unknown_category_is_missing_to_the_library(
-    connection: psycopg.Connection, name: str
-) -> None:
-    make, values, other = MISSING[name]
-    model = fitted(make, typed(frame(values), values))
-    rows = typed(frame(values, other), values)
-    pgboost.push(connection, "unknown", model)
+def test_an_unknown_category_is_missing_to_the_library(connection: Connection, name: str) -> None:
+    model, values, other = MISSING[name]
+    known, rows = frame(values), frame(values, other)
+    if values is NUMBERS:
+        known, rows = known.astype({"k": float}), rows.astype({"k": float})
+    number = CODES * 2.0 + NUMBER
+    model.fit(known, np.digitize(number, [0, 3]) if name == "classes" else number)
+    pgboost.push(connection, "model", model)
     with pytest.raises(pgboost.InvalidDataError, match="unknown category"):
-        pgboost.predict(connection, "unknown", rows)
-    connection.execute("SELECT set_unknown_category('unknown', 'library')")
-    found = pgboost.verify(connection, "unknown", model, rows)
+        pgboost.predict(connection, "model", rows)
+    connection.execute("SELECT set_unknown_category('model', 'library')")
+    found = pgboost.verify(connection, "model", model, rows)
     assert found.differing == 0 and found.rows == ROWS
     assert np.ptp(model.predict(rows).astype(float)) > 0
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        make_pipeline(
-            make_column_transformer((OneHotEncoder(), ["k"]), ("passthrough", ["x"])),
-            RandomForestRegressor(4, random_state=1),
-        ),
-        behind(OneHotEncoder(sparse_output=False), boosted(), "k"),
-    ],
-    ids=["forest", "HistGradientBoosting"],
-)
-def test_an_encoder_that_refuses_it_does_so_in_sql(
-    connection: psycopg.Connection, model: Any
-) -> None:
+@pytest.mark.parametrize("model", [
+    make_pipeline(make_column_transformer((OneHotEncoder(), ["k"]), ("passthrough", ["x"])),
+                  RandomForestRegressor(4, random_state=1)),
+    behind(OneHotEncoder(sparse_output=False), boosted(), "k"),
+], ids=["forest", "HistGradientBoosting"])  # fmt: skip
+def test_an_encoder_that_refuses_it_does_so_in_sql(connection: Connection, model: Any) -> None:
     model.fit(frame(TEXTS), NUMBER + CODES)
     pgboost.push(connection, "refused", model)
     connection.execute("SELECT set_unknown_category('refused', 'library')")

@@ -34,3 +34,4 @@ m <- suppressWarnings(g("three", "multinomial")); keep("gbm_multinomial", m, pre
 out$rows <- list(a = I(qm$a), k = I(as.character(qm$k)), b = I(qm$b)); out$complete <- list(a = I(q$a), k = I(as.character(q$k)), b = I(q$b))
 json_na <- function(x) if (is.list(x)) { parts <- vapply(x, json_na, ""); if (is.null(names(x))) paste0("[", paste(parts, collapse=","), "]") else paste0("{", paste0(quoted(names(x)), ":", parts, collapse=","), "}") } else { t <- if (is.character(x)) quoted(x) else if (is.logical(x)) ifelse(x, "true", "false") else sprintf("%.17g", x); t[is.na(x)] <- "null"; if (length(x) == 1 && !inherits(x, "AsIs")) t else paste0("[", paste(t, collapse=","), "]") }
 writeLines(json_na(out), file.path(dir, "expected.json"), useBytes = TRUE)
+setwd(dir); tar("saved.tar.xz", list.files(pattern = "json$"), "xz", tar = "internal"); unlink(list.files(pattern = "json$"))

@@ -1,5 +1,4 @@
-"""Trains tree models of Spark MLlib, packs them into saved.tar.xz, and writes Spark's predictions to
-expected.json.
+"""Trains tree models of Spark MLlib, and packs them into saved.tar.xz with Spark's predictions.
 
 It needs pyspark and Java: PYSPARK_PYTHON=python python tests/python/spark/make.py
 """
@@ -52,26 +51,18 @@ def pipelines() -> dict[str, Pipeline]:
     classes = classification.RandomForestClassifier(labelCol="class", numTrees=5, seed=1)
     regressor = regression.GBTRegressor(labelCol="y", maxIter=5, maxDepth=4, seed=1)
     return {
-        "texts_kept": Pipeline(
-            stages=[
-                StringIndexer(**index, **kept),
-                OneHotEncoder(**encode, **kept),
-                VectorAssembler(**assemble, **kept),
-                regressor,
-            ]
-        ),
-        "texts_known": Pipeline(
-            stages=[
-                StringIndexer(inputCol="label", outputCol="class"),
-                StringIndexer(**index, **error),
-                OneHotEncoder(**encode, dropLast=False),
-                VectorAssembler(inputCols=["a", "city_vector"], outputCol="part", **kept),
-                VectorAssembler(inputCols=["part", "size_index"], outputCol="features", **kept),
-                classes,
-                IndexToString(inputCol="prediction", outputCol="text", labels=["Y", "N", "?"]),
-            ]
-        ),
-    }
+        "texts_kept": Pipeline(stages=[
+            StringIndexer(**index, **kept), OneHotEncoder(**encode, **kept),
+            VectorAssembler(**assemble, **kept), regressor,
+        ]),
+        "texts_known": Pipeline(stages=[
+            StringIndexer(inputCol="label", outputCol="class"), StringIndexer(**index, **error),
+            OneHotEncoder(**encode, dropLast=False),
+            VectorAssembler(inputCols=["a", "city_vector"], outputCol="part", **kept),
+            VectorAssembler(inputCols=["part", "size_index"], outputCol="features", **kept), classes,
+            IndexToString(inputCol="prediction", outputCol="text", labels=["Y", "N", "?"]),
+        ]),
+    }  # fmt: skip
 
 
 def of_texts(spark: SparkSession, generator: Any) -> dict[str, Any]:
@@ -124,11 +115,8 @@ def main() -> None:
         .getOrCreate()
     )
     generator = np.random.default_rng(20261129)
-    x = np.c_[
-        generator.normal(size=400).round(3),
-        generator.integers(0, 6, 400),
-        generator.normal(size=400).round(3),
-    ]
+    a, k = generator.normal(size=400).round(3), generator.integers(0, 6, 400)
+    x = np.c_[a, k, generator.normal(size=400).round(3)]
     y = 10 * np.sin(x[:, 0]) + 3 * (x[:, 1] % 3) + x[:, 2]
     two, three = y > np.median(y), np.digitize(y, np.quantile(y, [0.33, 0.66]))
     data = spark.createDataFrame(
@@ -167,10 +155,10 @@ def main() -> None:
             expected[name]["probability"] = [row.probability.toArray().tolist() for row in found]
     assemblers = [assembler, VectorAssembler(inputCols=["raw"], outputCol="features")]
     save(Pipeline(stages=[*assemblers, estimators()["gbt_regressor"]]).fit(data), "pipeline")
-    (HERE / "texts.json").write_text(json.dumps(of_texts(spark, generator)))
-    (HERE / "expected.json").write_text(json.dumps(expected))
+    (SAVED / "texts.json").write_text(json.dumps(of_texts(spark, generator)))
+    (SAVED / "expected.json").write_text(json.dumps(expected))
     with tarfile.open(HERE / "saved.tar.xz", "w:xz") as archive:
-        for path in sorted(SAVED.rglob("part-*")):
+        for path in sorted([*SAVED.rglob("part-*"), *SAVED.glob("*.json")]):
             archive.add(path, path.relative_to(SAVED))
     for folder in (SAVED, HERE / "spark-warehouse"):
         shutil.rmtree(folder, ignore_errors=True)
