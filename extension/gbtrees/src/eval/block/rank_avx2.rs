@@ -61,9 +61,14 @@ unsafe fn in_registers<const COMPARE: i32, const LEVELS: usize>(
     let mut ranks = [0; BLOCK];
     let groups = values.0.as_chunks::<8>().0.iter().zip(ranks.as_chunks_mut::<8>().0);
     for (values, ranks) in groups.take(rows.div_ceil(8)) {
-        // SAFETY: as for this function.
-        let places = unsafe { places::<COMPARE, LEVELS>(values, tree) };
-        *ranks = places.map(|place| (place as u32 % (1 << LEVELS)) as u8);
+        // SAFETY: as for this function; eight bytes are written.
+        unsafe {
+            let places = places::<COMPARE, LEVELS>(values, tree);
+            let found = _mm256_and_si256(places, _mm256_set1_epi32((1 << LEVELS) - 1));
+            let (low, high) = (_mm256_castsi256_si128(found), _mm256_extracti128_si256::<1>(found));
+            let words = _mm_packus_epi32(low, high);
+            _mm_storel_epi64(ranks.as_mut_ptr().cast(), _mm_packus_epi16(words, words));
+        }
     }
     ranks
 }
@@ -82,8 +87,12 @@ unsafe fn in_largest<const COMPARE: i32>(
     let below = below(tree);
     let groups = values.0.as_chunks::<8>().0.iter().zip(ranks.as_chunks_mut::<8>().0);
     for (values, ranks) in groups.take(rows.div_ceil(8)) {
-        // SAFETY: the processor has AVX2; a tree has at least 32 places.
-        let tops = unsafe { places::<COMPARE, TOP>(values, tree) };
+        let mut tops = [0i32; 8];
+        // SAFETY: the processor has AVX2; a tree has at least 32 places, and eight places are written.
+        unsafe {
+            let places = places::<COMPARE, TOP>(values, tree);
+            _mm256_storeu_si256(tops.as_mut_ptr().cast(), places);
+        }
         for ((rank, top), value) in ranks.iter_mut().zip(tops).zip(values) {
             let top = top as u32 % (1 << TOP);
             // SAFETY: the processor has AVX2; eight aligned thresholds are read.
@@ -118,34 +127,66 @@ fn below(tree: &[f32]) -> [Below; 1 << TOP] {
 unsafe fn places<const COMPARE: i32, const LEVELS: usize>(
     values: &[f32; 8],
     tree: &[f32],
-) -> [i32; 8] {
+) -> __m256i {
     let tree = tree.as_ptr();
-    // SAFETY: the processor has AVX2; eight values are read, and eight places written. Each level has as many
-    // thresholds as places, the first three and the unused one together eight.
+    // SAFETY: the processor has AVX2; eight values are read. Each level has as many thresholds as places, the first
+    // three and the unused one together eight.
     unsafe {
         let values = _mm256_loadu_ps(values.as_ptr());
         let mut at = _mm256_set1_epi32(1);
         let mut steps = [_mm256_setzero_ps(); LEVELS];
         for level in 0..LEVELS {
-            // Permutations use three bits of a place; the steps before these choose the register.
-            let chosen_by = level.saturating_sub(3);
-            let first = if level < 3 { tree } else { tree.add(1 << level) };
-            let mut found = [_mm256_setzero_ps(); 8];
-            for (register, found) in found.iter_mut().enumerate().take(1 << chosen_by) {
-                *found = _mm256_permutevar8x32_ps(_mm256_loadu_ps(first.add(8 * register)), at);
-            }
-            for bit in (0..chosen_by).rev() {
-                for pair in 0..1 << bit {
-                    found[pair] =
-                        _mm256_blendv_ps(found[2 * pair], found[2 * pair + 1], steps[bit]);
+            // The steps before those of the place's last three bits choose the register.
+            let threshold = match level {
+                0..3 => of_eight(tree, at),
+                3 => of_eight(tree.add(8), at),
+                4 => of_sixteen(tree.add(16), at, steps[0]),
+                5 => of_thirty_two(tree.add(32), at, [steps[0], steps[1]]),
+                _ => {
+                    let (left, right) = (tree.add(64), tree.add(96));
+                    let left = of_thirty_two(left, at, [steps[1], steps[2]]);
+                    let right = of_thirty_two(right, at, [steps[1], steps[2]]);
+                    _mm256_blendv_ps(left, right, steps[0])
                 }
-            }
-            steps[level] = _mm256_cmp_ps::<COMPARE>(values, found[0]);
+            };
+            steps[level] = _mm256_cmp_ps::<COMPARE>(values, threshold);
             at = step(at, steps[level]);
         }
-        let mut places = [0; 8];
-        _mm256_storeu_si256(places.as_mut_ptr().cast(), at);
-        places
+        at
+    }
+}
+
+/// Returns those of eight thresholds at the last three bits of `at`.
+///
+/// # Safety
+/// The processor has AVX2, and `first` points to eight thresholds.
+#[inline(always)]
+unsafe fn of_eight(first: *const f32, at: __m256i) -> __m256 {
+    // SAFETY: as for this function.
+    unsafe { _mm256_permutevar8x32_ps(_mm256_loadu_ps(first), at) }
+}
+
+/// Returns those of sixteen thresholds, of which a step has chosen eight.
+///
+/// # Safety
+/// The processor has AVX2, and `first` points to sixteen thresholds.
+#[inline(always)]
+unsafe fn of_sixteen(first: *const f32, at: __m256i, step: __m256) -> __m256 {
+    // SAFETY: as for this function.
+    unsafe { _mm256_blendv_ps(of_eight(first, at), of_eight(first.add(8), at), step) }
+}
+
+/// Returns those of thirty-two thresholds, of which two steps have chosen eight.
+///
+/// # Safety
+/// The processor has AVX2, and `first` points to thirty-two thresholds.
+#[inline(always)]
+unsafe fn of_thirty_two(first: *const f32, at: __m256i, steps: [__m256; 2]) -> __m256 {
+    // SAFETY: as for this function.
+    unsafe {
+        let (left, right) =
+            (of_sixteen(first, at, steps[1]), of_sixteen(first.add(16), at, steps[1]));
+        _mm256_blendv_ps(left, right, steps[0])
     }
 }
 
