@@ -1,7 +1,7 @@
 //! Columns of a block: values of features, and operands of conditions.
 //!
-//! Rows are contiguous, so a feature's values are spread, in wide rows over one cache line each. There,
-//! several neighbouring features are copied together while a line is in cache.
+//! Rows are contiguous, so a feature's values are spread, in wide rows over one cache line each. So several
+//! neighbouring features are copied together, in squares of four by four.
 
 use crate::compiled::sections::{CONDITION_COLUMNS, Sections};
 use crate::compiled::tiles::{CodeTable, ConditionColumn, ConditionRun, MAX_SHARING, TABLE_CODES};
@@ -13,9 +13,6 @@ use crate::eval::interleaved::NodeSections;
 
 /// Features copied together: a quarter of the first-level cache.
 const TOGETHER: usize = 8;
-/// Rows of up to this many features fit in one line each, so a block stays in the first-level cache and
-/// single columns are faster.
-const NEAR: usize = 16;
 
 /// Successive features of a block of rows.
 #[derive(Clone, Debug)]
@@ -41,7 +38,7 @@ impl ColumnValues {
     pub(super) fn of(&mut self, rows: &BlockRows<'_>, feature: usize) -> &BlockValues {
         if feature < self.first || feature >= self.first + self.count {
             self.first = feature;
-            if rows.num_features <= NEAR {
+            if rows.num_features < TOGETHER {
                 self.count = 1;
                 let values = rows.features.iter().skip(feature).step_by(rows.num_features);
                 self.columns[0].0.iter_mut().zip(values).for_each(|(own, value)| *own = *value);
