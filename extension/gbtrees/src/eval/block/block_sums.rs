@@ -24,8 +24,8 @@ use crate::eval::block::columns::{
 };
 use crate::eval::block::lower_levels::{BlockKeys, LeafKeys, LowerLevels};
 use crate::eval::block::types::{
-    BLOCK, BlockKernel, BlockRows, BlockSum, BlockValues, Codes, MAX_TOGETHER, Mask, NO_MASK,
-    PathBits, RANK_BITS, Ranks, Sums,
+    BLOCK, BlockKernel, BlockRows, BlockSum, BlockValues, Codes, IN_ORDER, MAX_TOGETHER, Mask,
+    NO_MASK, PathBits, RANK_BITS, Ranks, Sums,
 };
 use crate::eval::block::vectors::{self, WaitingTrees};
 use crate::eval::interleaved::NodeSections;
@@ -493,19 +493,20 @@ unsafe fn add_deep_group<S: BlockSum>(
     let (outputs, values) = (compiled.get(OUTPUTS), S::leaf_values(compiled));
     let lanes = &S::lanes(kernel)[..rows.count.min(BLOCK)];
     let has_vectors = compiled.has_vectors();
+    let in_order = S::lanes(kernel) == &IN_ORDER;
     for tree in 0..group.count as usize {
         // SAFETY: as for this function.
         let place = unsafe { find_leaves(kernel, compiled, group, tree, buffers, rows) };
-        let sums = &mut buffers.sums[outputs[group.first as usize + tree] as usize];
-        for (key, lane) in buffers.leaf_keys.iter().zip(lanes) {
-            // SAFETY: the keys are of the tree's leaves.
-            sums.0[usize::from(*lane) % BLOCK] += unsafe {
-                if has_vectors {
-                    S::of_vector(values, *key, place)
-                } else {
-                    S::of_key(values, *key)
-                }
-            };
+        let sums = &mut buffers.sums[outputs[group.first as usize + tree] as usize].0;
+        // SAFETY: the keys are of the tree's leaves.
+        let leaf = |key: u32| unsafe {
+            if has_vectors { S::of_vector(values, key, place) } else { S::of_key(values, key) }
+        };
+        let keys = buffers.leaf_keys.iter().zip(lanes);
+        if in_order {
+            sums.iter_mut().zip(keys).for_each(|(sum, (key, _))| *sum += leaf(*key));
+        } else {
+            keys.for_each(|(key, lane)| sums[usize::from(*lane) % BLOCK] += leaf(*key));
         }
     }
 }
