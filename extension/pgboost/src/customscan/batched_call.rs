@@ -96,7 +96,7 @@ impl Call {
         let shape = &*self.shape;
         let call = shape.call();
         if let CallPredictor::One(predictor) = &mut self.predictor
-            && let Some(reals) = rows.reals().filter(|_| shape.takes_rows)
+            && let Some(reals) = rows.reals().filter(|_| shape.takes_reals)
             && predictor.put_results_of(call, reals, &mut self.results)
         {
             return;

@@ -37,8 +37,8 @@ pub(crate) struct CallShape {
     pub(super) places: Vec<Place>,
     /// The place of the first feature, if all are consecutive kept columns.
     pub(super) run: Option<usize>,
-    /// The features are all the kept columns, in their order.
-    pub(super) takes_rows: bool,
+    /// The features are the columns that rows keep as f32, in their order, and the model is a constant.
+    pub(super) takes_reals: bool,
     /// The place of the model's name, if the features are all other kept columns, in their order.
     name_beside_rows: Option<usize>,
 }
@@ -69,7 +69,7 @@ impl CallShape {
                 frame: frame(expression, &arguments, memory),
                 places: Vec::new(),
                 run: None,
-                takes_rows: false,
+                takes_reals: false,
                 name_beside_rows: None,
             })
         }
@@ -133,7 +133,7 @@ impl CallShape {
         let features: Vec<usize> =
             self.places.iter().skip(1).flat_map(Place::kept).copied().collect();
         let kept = 0..rows.columns.len();
-        self.takes_rows = features.iter().copied().eq(kept.clone());
+        self.takes_reals = self.model.is_some() && features.iter().copied().eq(rows.reals());
         let are_columns = self.places.iter().all(|place| place.column().is_some());
         let name = self.places.first().and_then(Place::column).filter(|_| are_columns);
         let beside = |name: &usize| features.into_iter().eq(kept.filter(|column| column != name));

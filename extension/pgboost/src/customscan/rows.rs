@@ -1,10 +1,11 @@
 //! The rows of a batch, read ahead: the columns that calls, conditions and the output need.
 //!
-//! Values are kept as PostgreSQL passes them, or as f32, the engine's form, if all columns are only features of
-//! type real. The model's name may be kept next to such features as a number, so that more rows fit into a
+//! Values are kept as PostgreSQL passes them, but neighbouring columns that are only features of type real as f32, the
+//! engine's form. The model's name may be kept next to such features as a number, so that more rows fit into a
 //! batch. Values that are passed by reference are copied into the batch's memory, since the plan below may
 //! overwrite a row when it returns the next one. No buffer stays pinned.
 
+use std::ops::Range;
 use std::ptr;
 use std::rc::Rc;
 
@@ -27,12 +28,28 @@ pub(crate) struct RowShape {
     pub(crate) columns: Vec<KeptColumn>,
     /// The number of the last of them.
     pub(crate) last_column: i32,
-    /// The place of the first column, if all are consecutive in the table and passed by value.
-    run: Option<usize>,
-    /// Values are kept as f32.
-    as_reals: bool,
-    /// The column with the model's name, if the others are features kept as f32.
-    named: Option<NamedColumns>,
+    form: Form,
+}
+
+/// The form in which rows keep their columns.
+enum Form {
+    /// All as PostgreSQL passes them.
+    Cells {
+        /// The place of the first in the slot, if they are neighbours there and passed by value.
+        run: Option<usize>,
+    },
+    /// Some as f32, the others as PostgreSQL passes them.
+    Reals(RealColumns),
+    /// One as the model's name, and the others as f32.
+    Named(NamedColumns),
+}
+
+/// Neighbouring columns of type real that are only features.
+struct RealColumns {
+    /// The place of the first in the slot.
+    first: usize,
+    /// Their places among the kept columns.
+    kept: Range<usize>,
 }
 
 /// The places of the name and of the features in the slot.
@@ -42,21 +59,26 @@ struct NamedColumns {
 }
 
 impl RowShape {
-    /// Creates the shape of rows with these columns, in the order of their numbers; `only_features` if they are
-    /// used as features alone.
-    pub(crate) fn new(columns: Vec<KeptColumn>, only_features: bool) -> RowShape {
-        let neighbours = columns.windows(2).all(|pair| match pair {
-            [left, right] => left.number + 1 == right.number,
-            _ => true,
-        });
-        let by_value = columns.iter().all(|column| column.column_type.by_reference.is_none());
-        let first = columns.first().map(|column| column.number as usize - 1);
-        let run = first.filter(|_| neighbours && by_value);
-        let as_reals = only_features
-            && run.is_some()
-            && columns.iter().all(|column| column.column_type.is_real);
+    /// Creates the shape of rows with these columns, in the order of their numbers; those with the numbers `needed`
+    /// are not only features.
+    pub(crate) fn new(columns: Vec<KeptColumn>, needed: &[i32]) -> RowShape {
         let last_column = columns.iter().map(|column| column.number).max().unwrap_or(0);
-        RowShape { columns, last_column, run, as_reals, named: None }
+        let is_feature = |column: &KeptColumn| !needed.contains(&column.number);
+        let first = columns.iter().position(is_feature).unwrap_or(0);
+        let kept = first..first + columns.iter().filter(|column| is_feature(column)).count();
+        let features = columns.get(kept.clone()).unwrap_or_default();
+        let are_reals =
+            features.iter().all(|column| is_feature(column) && column.column_type.is_real);
+        let form = match run_of(features) {
+            Some(first) if are_reals => Form::Reals(RealColumns { first, kept }),
+            _ => Form::Cells { run: run_of(&columns) },
+        };
+        RowShape { columns, last_column, form }
+    }
+
+    /// Keeps all columns as PostgreSQL passes them.
+    pub(crate) fn keep_cells(&mut self) {
+        self.form = Form::Cells { run: run_of(&self.columns) };
     }
 
     /// Keeps the column at that place as a name, and the others, which are only features, as f32, if their types
@@ -72,8 +94,7 @@ impl RowShape {
             && self.columns.iter().enumerate().all(fits)
         {
             let features = self.columns.iter().map(number).filter(|other| *other != column);
-            self.named = Some(NamedColumns { column, features: features.collect() });
-            self.as_reals = true;
+            self.form = Form::Named(NamedColumns { column, features: features.collect() });
         }
     }
 
@@ -82,20 +103,53 @@ impl RowShape {
         self.columns.binary_search_by_key(&number, |kept| kept.number).ok()
     }
 
-    /// Returns the number of values of a row.
-    fn width(&self) -> usize {
-        self.columns.len() - usize::from(self.named.is_some())
+    /// Returns the places of the columns that are kept as f32, unless one is kept as a name.
+    pub(crate) fn reals(&self) -> Range<usize> {
+        match &self.form {
+            Form::Reals(RealColumns { kept, .. }) => kept.clone(),
+            Form::Cells { .. } | Form::Named(_) => 0..0,
+        }
     }
+
+    /// Returns the number of values of a row that are kept as f32.
+    fn num_reals(&self) -> usize {
+        match &self.form {
+            Form::Cells { .. } => 0,
+            Form::Reals(RealColumns { kept, .. }) => kept.len(),
+            Form::Named(NamedColumns { features, .. }) => features.len(),
+        }
+    }
+
+    /// Returns whether some columns are kept as PostgreSQL passes them.
+    fn has_cells(&self) -> bool {
+        match &self.form {
+            Form::Cells { .. } => true,
+            Form::Reals(RealColumns { kept, .. }) => kept.len() < self.columns.len(),
+            Form::Named(_) => false,
+        }
+    }
+}
+
+/// Returns the place of the first column in the slot, if all are neighbours there and passed by value.
+fn run_of(columns: &[KeptColumn]) -> Option<usize> {
+    let neighbours = columns.windows(2).all(|pair| match pair {
+        [left, right] => left.number + 1 == right.number,
+        _ => true,
+    });
+    let by_value = columns.iter().all(|column| column.column_type.by_reference.is_none());
+    let first = columns.first().map(|column| column.number as usize - 1);
+    first.filter(|_| neighbours && by_value)
 }
 
 pub(crate) struct Rows {
     pub(crate) shape: Rc<RowShape>,
     pub(crate) count: usize,
     room: usize,
+    /// A cell for each column, if there are any. Those of columns that are kept as f32 are filled when needed.
     values: Vec<Datum>,
     nulls: Vec<bool>,
-    /// The values, NaN for NULL. The cells above are filled from them when needed.
-    reals: Option<Vec<f32>>,
+    /// The values that are kept as f32, NaN for NULL.
+    reals: Vec<f32>,
     /// The models' names, if they are kept separately from the features.
     names: Option<Names>,
     pub(crate) copies: Copies,
@@ -109,8 +163,8 @@ impl Rows {
             room: 0,
             values: Vec::new(),
             nulls: Vec::new(),
-            reals: shape.as_reals.then(Vec::new),
-            names: shape.named.as_ref().map(|_| Names::default()),
+            reals: Vec::new(),
+            names: matches!(shape.form, Form::Named(_)).then(Names::default),
             copies: Copies::new(memory),
             shape,
         }
@@ -118,11 +172,8 @@ impl Rows {
 
     /// Returns the bytes of a row, without copied values and numbers of names.
     pub(crate) fn row_bytes(&self) -> usize {
-        let cell = match self.reals {
-            Some(_) => size_of::<f32>(),
-            None => size_of::<Datum>() + size_of::<bool>(),
-        };
-        self.shape.width() * cell
+        let cells = if self.shape.has_cells() { self.shape.columns.len() } else { 0 };
+        self.shape.num_reals() * size_of::<f32>() + cells * (size_of::<Datum>() + size_of::<bool>())
     }
 
     /// Returns the bytes of copied values.
@@ -140,14 +191,15 @@ impl Rows {
             return;
         }
         self.room = rows;
-        let cells = rows * self.shape.width();
+        let reals = rows * self.shape.num_reals();
+        if self.reals.len() < reals {
+            self.reals.resize(reals, 0.0);
+        }
         if let Some(names) = &mut self.names {
             names.make_room(rows);
         }
-        match &mut self.reals {
-            Some(reals) if reals.len() < cells => reals.resize(cells, 0.0),
-            Some(_) => {}
-            None => self.make_cells(cells),
+        if self.shape.has_cells() {
+            self.make_cells(rows * self.shape.columns.len());
         }
     }
 
@@ -160,7 +212,8 @@ impl Rows {
 
     /// Returns the features of all rows, if they are kept as f32.
     pub(crate) fn reals(&self) -> Option<&[f32]> {
-        self.reals.as_ref()?.get(..self.count * self.shape.width())
+        let width = self.shape.num_reals();
+        self.reals.get(..self.count * width).filter(|_| width > 0)
     }
 
     /// Returns the names of the rows, if they are kept separately from the features.
@@ -171,21 +224,26 @@ impl Rows {
     /// Returns the features of a row, if they are kept as f32.
     #[inline]
     pub(crate) fn reals_of(&self, row: usize) -> &[f32] {
-        let width = self.shape.width();
-        let reals = self.reals.as_ref().and_then(|reals| reals.get(row * width..(row + 1) * width));
-        reals.unwrap_or_default()
+        let width = self.shape.num_reals();
+        self.reals.get(row * width..(row + 1) * width).unwrap_or_default()
     }
 
     /// Fills the cells for [`Rows::row`]; not possible if names are kept.
     pub(crate) fn fill_cells(&mut self) {
-        let Some(reals) = self.reals.take() else { return };
-        let cells = self.count * self.shape.columns.len();
-        self.make_cells(cells);
-        let values = self.values.iter_mut().zip(&mut self.nulls);
-        for ((value, null), real) in values.zip(reals.iter().take(cells)) {
-            (*value, *null) = cell(*real);
+        let RealColumns { kept, .. } = match &self.shape.form {
+            Form::Reals(columns) => columns,
+            Form::Cells { .. } | Form::Named(_) => return,
+        };
+        let (kept, width) = (kept.clone(), self.shape.columns.len());
+        self.make_cells(self.count * width);
+        let reals = self.reals.chunks_exact(kept.len().max(1));
+        let cells = self.values.chunks_exact_mut(width).zip(self.nulls.chunks_exact_mut(width));
+        for (reals, (values, nulls)) in reals.zip(cells).take(self.count) {
+            let values = values.iter_mut().zip(nulls).skip(kept.start);
+            for ((value, null), real) in values.zip(reals) {
+                (*value, *null) = cell(*real);
+            }
         }
-        self.reals = Some(reals);
     }
 
     /// # Safety
@@ -205,53 +263,53 @@ impl Rows {
     /// The slot is filled with a row of the plan below; called as `pg_interface::unguarded` says.
     #[inline]
     pub(crate) unsafe fn push(&mut self, slot: *mut TupleTableSlot) {
-        let shape = &*self.shape;
-        let first = self.count * shape.width();
+        let (shape, row) = (&*self.shape, self.count);
+        let (columns, first_cell) = (&shape.columns[..], row * shape.columns.len());
         self.count += 1;
         // SAFETY: the slot has the columns that are kept, and room was made for the row.
         unsafe {
             unguarded::deform(slot, shape.last_column);
-            if let (Some(named), Some(names), Some(reals)) =
-                (&shape.named, &mut self.names, &mut self.reals)
-            {
-                let value = |column: usize| {
-                    let null = *(*slot).tts_isnull.add(column);
-                    (!null).then(|| *(*slot).tts_values.add(column))
-                };
-                let reals = reals.get_unchecked_mut(first..first + named.features.len());
-                for (real, column) in reals.iter_mut().zip(&named.features) {
-                    let value = value(*column).map(|value| f32::from_bits(value.value() as u32));
-                    *real = value.unwrap_or(f32::NAN);
+            let (from_values, from_nulls) = ((*slot).tts_values, (*slot).tts_isnull);
+            let (values, nulls) = (self.values.as_mut_ptr(), self.nulls.as_mut_ptr());
+            let (values, nulls) = (values.wrapping_add(first_cell), nulls.wrapping_add(first_cell));
+            match &shape.form {
+                Form::Cells { run: Some(run) } => {
+                    ptr::copy_nonoverlapping(from_values.add(*run), values, columns.len());
+                    ptr::copy_nonoverlapping(from_nulls.add(*run), nulls, columns.len());
                 }
-                names.push(value(named.column), &mut self.copies);
-                return;
-            }
-            if let (Some(run), Some(reals)) = (shape.run, &mut self.reals) {
-                let width = shape.columns.len();
-                let values = std::slice::from_raw_parts((*slot).tts_values.add(run), width);
-                let nulls = std::slice::from_raw_parts((*slot).tts_isnull.add(run), width);
-                let reals = reals.get_unchecked_mut(first..first + width);
-                pg_interface::Row::new(values, nulls).read_reals(0, reals);
-                return;
-            }
-            if let Some(run) = shape.run {
-                let (values, nulls) = (self.values.as_mut_ptr(), self.nulls.as_mut_ptr());
-                let width = shape.columns.len();
-                ptr::copy_nonoverlapping((*slot).tts_values.add(run), values.add(first), width);
-                ptr::copy_nonoverlapping((*slot).tts_isnull.add(run), nulls.add(first), width);
-                return;
-            }
-            for (index, column) in shape.columns.iter().enumerate() {
-                let place = column.number as usize - 1;
-                let null = *(*slot).tts_isnull.add(place);
-                let mut value = *(*slot).tts_values.add(place);
-                if let Some(length) = column.column_type.by_reference
-                    && !null
-                {
-                    value = self.copies.copy(value, length);
+                Form::Cells { run: None } => {
+                    keep(slot, columns, (values, nulls), &mut self.copies);
                 }
-                *self.values.get_unchecked_mut(first + index) = value;
-                *self.nulls.get_unchecked_mut(first + index) = null;
+                Form::Reals(RealColumns { first, kept }) => {
+                    let width = kept.len();
+                    let reals = self.reals.get_unchecked_mut(row * width..(row + 1) * width);
+                    let features = pg_interface::Row::new(
+                        std::slice::from_raw_parts(from_values.add(*first), width),
+                        std::slice::from_raw_parts(from_nulls.add(*first), width),
+                    );
+                    features.read_reals(0, reals);
+                    let (before, after) =
+                        (columns.get_unchecked(..kept.start), columns.get_unchecked(kept.end..));
+                    keep(slot, before, (values, nulls), &mut self.copies);
+                    let cells = (values.wrapping_add(kept.end), nulls.wrapping_add(kept.end));
+                    keep(slot, after, cells, &mut self.copies);
+                }
+                Form::Named(NamedColumns { column, features }) => {
+                    let value = |column: usize| {
+                        let null = *from_nulls.add(column);
+                        (!null).then(|| *from_values.add(column))
+                    };
+                    let width = features.len();
+                    let reals = self.reals.get_unchecked_mut(row * width..(row + 1) * width);
+                    for (real, column) in reals.iter_mut().zip(features) {
+                        let value =
+                            value(*column).map(|value| f32::from_bits(value.value() as u32));
+                        *real = value.unwrap_or(f32::NAN);
+                    }
+                    if let Some(names) = &mut self.names {
+                        names.push(value(*column), &mut self.copies);
+                    }
+                }
             }
         }
     }
@@ -262,7 +320,7 @@ impl Rows {
     /// The slot has a place for each of them.
     #[inline]
     pub(crate) unsafe fn put(&self, row: usize, slot: *mut TupleTableSlot) {
-        if let (Some(named), Some(names)) = (&self.shape.named, &self.names) {
+        if let (Form::Named(named), Some(names)) = (&self.shape.form, &self.names) {
             let name = names.of(row);
             let reals = named.features.iter().zip(self.reals_of(row));
             // SAFETY: guaranteed by the caller.
@@ -277,16 +335,17 @@ impl Rows {
             return;
         }
         let (values, nulls) = self.row(row);
-        let first = row * self.shape.columns.len();
+        let (real_columns, reals) = (self.shape.reals(), self.reals_of(row));
         for (index, column) in self.shape.columns.iter().enumerate() {
             let place = column.number as usize - 1;
             // SAFETY: guaranteed by the caller; each column of a row that was read has a value.
             unsafe {
-                (*(*slot).tts_values.add(place), *(*slot).tts_isnull.add(place)) = match &self.reals
-                {
-                    Some(reals) => cell(*reals.get_unchecked(first + index)),
-                    None => (*values.get_unchecked(index), *nulls.get_unchecked(index)),
-                };
+                (*(*slot).tts_values.add(place), *(*slot).tts_isnull.add(place)) =
+                    if real_columns.contains(&index) {
+                        cell(*reals.get_unchecked(index - real_columns.start))
+                    } else {
+                        (*values.get_unchecked(index), *nulls.get_unchecked(index))
+                    };
             }
         }
     }
@@ -307,4 +366,60 @@ impl Rows {
 #[inline]
 fn cell(real: f32) -> (Datum, bool) {
     (Datum::from(real.to_bits()), false)
+}
+
+/// Copies columns of a slot to their cells, which begin at these places.
+///
+/// # Safety
+/// The slot has the columns, and there is a cell for each; called as `pg_interface::unguarded` says.
+#[inline]
+unsafe fn keep(
+    slot: *mut TupleTableSlot,
+    columns: &[KeptColumn],
+    (values, nulls): (*mut Datum, *mut bool),
+    copies: &mut Copies,
+) {
+    for (index, column) in columns.iter().enumerate() {
+        let place = column.number as usize - 1;
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let null = *(*slot).tts_isnull.add(place);
+            let mut value = *(*slot).tts_values.add(place);
+            if let Some(length) = column.column_type.by_reference
+                && !null
+            {
+                value = copies.copy(value, length);
+            }
+            (*values.add(index), *nulls.add(index)) = (value, null);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbouring_reals_that_are_only_features_are_kept_as_f32() {
+        const INTEGER: ColumnType = ColumnType { by_reference: None, is_real: false };
+        const REAL: ColumnType = ColumnType { by_reference: None, is_real: true };
+        const TEXT: ColumnType = ColumnType { by_reference: Some(-1), is_real: false };
+        let reals = |columns: &[(i32, ColumnType)], needed: &[i32]| {
+            let kept = |(number, column_type): &(i32, ColumnType)| KeptColumn {
+                number: *number,
+                column_type: *column_type,
+            };
+            RowShape::new(columns.iter().map(kept).collect(), needed).reals()
+        };
+        assert_eq!(reals(&[(2, REAL), (3, REAL)], &[]), 0..2);
+        assert_eq!(reals(&[(1, INTEGER), (3, REAL), (4, REAL), (9, TEXT)], &[1, 9]), 1..3);
+        assert_eq!(reals(&[(2, REAL), (3, REAL)], &[2]), 1..2);
+        let none = [
+            reals(&[(2, REAL), (4, REAL)], &[]),
+            reals(&[(2, REAL), (3, REAL), (4, REAL)], &[3]),
+            reals(&[(2, REAL), (3, INTEGER)], &[]),
+            reals(&[(2, REAL)], &[2]),
+        ];
+        assert!(none.into_iter().all(|reals| reals.is_empty()));
+    }
 }

@@ -72,7 +72,7 @@ unsafe fn derived(plan: *mut CustomScan, statement: *mut PlannedStmt) -> Option<
         }
         used.sort_unstable();
         used.dedup();
-        let rows = kept_rows(&columns, used_below(&tuple, &used), &mut calls);
+        let rows = kept_rows(&columns, &used_below(&tuple, &used), &mut calls);
         let source = |number: i32| source_of(number, &tuple, &rows);
         let sources = used.into_iter().map(|number| Some((number as usize - 1, source(number)?)));
         Some(Shape {
@@ -132,10 +132,11 @@ fn source_of(number: i32, tuple: &[TupleColumn], rows: &RowShape) -> Option<Sour
     })
 }
 
-/// Returns the shape of the rows, which keep the columns that the output and the calls refer to; `numbers` are those
+/// Returns the shape of the rows, which keep the columns that the output and the calls refer to; `needed` are those
 /// of the output.
-fn kept_rows(columns: &[ColumnType], mut numbers: Vec<i32>, calls: &mut [CallShape]) -> RowShape {
-    let only_features = numbers.is_empty();
+fn kept_rows(columns: &[ColumnType], needed: &[i32], calls: &mut [CallShape]) -> RowShape {
+    let only_features = needed.is_empty();
+    let mut numbers = needed.to_vec();
     numbers.extend(calls.iter().flat_map(CallShape::columns));
     numbers.sort_unstable();
     numbers.dedup();
@@ -144,8 +145,12 @@ fn kept_rows(columns: &[ColumnType], mut numbers: Vec<i32>, calls: &mut [CallSha
         Some(KeptColumn { number, column_type })
     };
     let kept = numbers.into_iter().filter_map(kept).collect();
-    let mut rows = RowShape::new(kept, only_features);
+    let mut rows = RowShape::new(kept, needed);
     calls.iter_mut().for_each(|call| call.find_columns(&rows));
+    if !only_features && !calls.iter().all(|call| call.takes_reals) {
+        // Cells would be filled from what is kept as f32.
+        rows.keep_cells();
+    }
     // The column must be the model's name for all calls, and a feature for none.
     if only_features
         && let Some(place) = calls.first().and_then(CallShape::name_beside_rows)
