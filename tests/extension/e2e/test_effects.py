@@ -349,6 +349,14 @@ def test_impossible_calls_are_errors(connection: Connection, call: str) -> None:
 MORE = "SELECT few + n AS few, many, gaps, region, y FROM t, generate_series(1, 10) AS n"
 
 
+def test_any_number_of_repeats_can_be_cancelled(connection: Connection) -> None:
+    connection.execute("SET statement_timeout = '1s'")
+    query = "SELECT * FROM permutation_importance('number', 't', 'y', repeats => 2147483647)"
+    with pytest.raises(errors.QueryCanceled):
+        connection.execute(query)
+    connection.execute("RESET statement_timeout")
+
+
 @pytest.mark.parametrize("call", [
     f"permutation_importance('number', '{MORE}', 'y')",
     f"partial_dependence('number', '{MORE}', 'many', 'few', 8000)",

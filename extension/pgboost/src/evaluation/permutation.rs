@@ -47,17 +47,19 @@ pub(crate) fn importances(
     let (kept, results) = read(&mut predictors, task, request)?;
     let (metric, base) = chosen(task, results, request.metric)?;
     let [mut predictor] = predictors;
-    let sign = if HIGHER_IS_BETTER.contains(&metric.as_str()) { -1.0 } else { 1.0 };
+    let is_loss = !HIGHER_IS_BETTER.contains(&metric.as_str());
+    let increase = |(new, base): (f64, f64)| if is_loss { new - base } else { base - new };
     let mut importances = Vec::new();
     for (feature, name) in predictor.column_names().into_iter().enumerate() {
         let mut column = kept.column(&predictor, feature)?;
         let mut random = Random::of(request.seed, feature as u64);
-        let mut worse = Vec::with_capacity(request.repeats);
+        // A caller may ask for more repeats than there is memory, and cancel them.
+        let mut worse = Vec::new();
         for _ in 0..request.repeats {
             shuffle(&mut column, &mut random);
             let mut scoring = Scoring::of(task, target, AREAS.contains(&metric.as_str()));
             kept.score(&mut predictor, feature, &column, &mut scoring)?;
-            worse.push(named(scoring.results()?, &metric).zip(base).map(|(a, b)| sign * (a - b)));
+            worse.push(named(scoring.results()?, &metric).zip(base).map(increase));
         }
         importances.push(Importance::of(name, worse.into_iter().collect()));
     }
