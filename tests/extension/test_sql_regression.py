@@ -24,7 +24,7 @@ WORK = STATE / "regress"
 SETUP = "setup"
 NAMES = sorted(path.stem for path in SQL.glob("*.sql") if path.stem != SETUP)
 # These show plans, in which a batch is a separate node, or all settings.
-SHOW_BATCHES = ("batch", "explain_batch", "planner", "predict_functions", "settings")
+SHOW_BATCHES = ("batch", "planner", "predict_functions", "settings")
 BATCHES_OFF = {"PGOPTIONS": "-c pgboost.enable_batch=off"}
 
 

@@ -26,7 +26,6 @@ FEW = [
     "errors",
     "explain",
     "predict_forms",
-    "predict_jsonb",
     "predict_rows",
     "training",
 ]

@@ -7,6 +7,7 @@ SELECT load_model('m', file_of('price')), load_model('m', file_of('price_doubled
 SELECT predict_pinned('m@1', 60, 4, 1);
 SELECT pin_model('m@1');
 SELECT predict_pinned('m@1', 60, 4, 1), predict_pinned(NULL, 60, 4, 1);
+SELECT predict_pinned('m@1', ARRAY[60, 4, 1]) AS of_array, predict_pinned('m@1', '{"area": 60, "rooms": 4, "age": 1, "other": 1}'::jsonb) AS of_jsonb;
 SELECT predict_pinned('m', 60, 4, 1);
 SELECT predict_pinned('m@2', 60, 4, 1);
 SELECT predict_pinned('m@01', 60, 4, 1);
