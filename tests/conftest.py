@@ -6,11 +6,13 @@ an earlier one can help a test to pass. Set PGBOOST_TEST_KEEP=1 to keep it.
 
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 import psycopg
 import pytest
 
-from tests.connections import Connect, Notice, closed_after, running_since
+from tests.connections import Connect, Notice, closed_after, running_since, waits
 from tests.state import PORTS, STATE
 from tools.cluster import Cluster, start, stop
 
@@ -60,6 +62,23 @@ def connect(cluster: Cluster, dbname: str) -> Iterator[Connect]:
 def connection(connect: Connect) -> psycopg.Connection:
     """A superuser's connection to the module's database."""
     return connect()
+
+
+@pytest.fixture
+def blocked(connect: Connect) -> Iterator[Callable[..., Future]]:
+    """Runs a session's statement, or a function, in a thread; returns once the session waits for a lock."""
+    observer, pool = connect(), ThreadPoolExecutor()
+
+    def run(session: psycopg.Connection, work: str | Callable[[], Any], *arguments: Any) -> Future:
+        ended = (
+            pool.submit(work) if callable(work) else pool.submit(session.execute, work, *arguments)
+        )
+        waits(observer, session)
+        return ended
+
+    yield run
+    # What still waits ends with its connection.
+    pool.shutdown(wait=False)
 
 
 @pytest.fixture

@@ -36,13 +36,25 @@ def closed_after(connect: Connect) -> Iterator[Connect]:
         yield opened
 
 
+def until(answer: Callable[[], object], expected: object = True, seconds: float = 20) -> None:
+    """Returns once the answer is as expected; an error of the server is another answer."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            found = answer()
+        except psycopg.Error as error:
+            found = error
+        if found == expected:
+            return
+        assert time.monotonic() < deadline, f"still {found!r} instead of {expected!r}"
+        time.sleep(0.01)
+
+
 def waits(observer: psycopg.Connection, waiting: psycopg.Connection, seconds: float = 20) -> None:
     """Returns once a connection waits for a lock."""
     query = "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = %s"
-    deadline = time.monotonic() + seconds
-    while observer.execute(query, (waiting.info.backend_pid,)).fetchone() != (True,):
-        assert time.monotonic() < deadline, "it does not wait"
-        time.sleep(0.01)
+    pid = (waiting.info.backend_pid,)
+    until(lambda: observer.execute(query, pid).fetchone(), (True,), seconds)
 
 
 def in_parallel(connection: psycopg.Connection) -> None:

@@ -16,9 +16,8 @@ reports=$place/reports
 runtime=$(gcc -print-file-name=libasan.so)
 # Without what bounds a process's memory or time.
 tests=("$@")
-[ $# -gt 0 ] || tests=(tests/{test_sql_regression.py,batch,e2e,train,lifecycle}
-    --ignore=tests/{batch/test_long_scans.py,lifecycle/test_{cancel,memory,out_of_memory}.py}
-    --deselect tests/extension/lifecycle/test_parallel.py::test_workers_keep_to_the_bound_of_tables
+[ $# -gt 0 ] || tests=(tests/extension/{test_sql_regression.py,batch,e2e,train,lifecycle}
+    --ignore=tests/extension/lifecycle/test_{cancel,memory,out_of_memory}.py
     --deselect tests/extension/train/test_trainer.py::test_out_of_memory)
 
 make_server() {

@@ -116,19 +116,20 @@ class Generator:
             d=self.random.randrange(5), p="predict('price', area, rooms, age)",
         )  # fmt: skip
 
+    def _one_of(self, templates: tuple[str, ...]) -> str:
+        return self._filled(self.random.choice(templates))
+
     def _computed(self) -> str:
         if self.random.random() < 0.6:
             return self._number()
         # Most of the numbers are beyond the rows, or most queries would give an error.
         number = self.random.choice((self.random.randrange(1000), 5000, 5000))
-        return self.random.choice(COMPUTED).format(
-            a=self._number(), b=self._number(), n=number, d=self.random.choice((0, 3, 40))
-        )
+        template, below = self.random.choice(COMPUTED), self.random.choice((0, 3, 40))
+        return template.format(a=self._number(), b=self._number(), n=number, d=below)
 
     def _number(self) -> str:
-        return self.random.choice(
-            (*NUMBERS, "NULL", "7", "-1.5", "rooms::real", "hours", "id % 40")
-        )
+        others = ("NULL", "7", "-1.5", "rooms::real", "hours", "id % 40")
+        return self.random.choice((*NUMBERS, *others))
 
     def _call(self, calls: tuple[str, ...] = CALLS) -> str:
         # Calls that fail at the first row are rarer, or most queries would give an error.
@@ -141,51 +142,38 @@ class Generator:
     def _output(self) -> str:
         shape = self.random.randrange(10)
         if shape == 9:
-            return self._filled(self.random.choice(ARRAYS))
+            return self._one_of(ARRAYS)
         if shape < 4:
             return self._call()
         if shape < 6:
             return self.random.choice(COLUMNS)
         safe = self._call(CALLS[SAFE])
-        return self._filled(
-            self.random.choice(
-                (
-                    f"{safe} + id",
-                    f"CASE WHEN {{a}} > {{n}} THEN {self._call()} END",
-                    f"coalesce({safe}, area)",
-                    f"coalesce({{a}}, {self._call()})",
-                    f"CASE WHEN {{a}} > {{n}} THEN 0 ELSE {self._call()} END",
-                    f"{{a}} > {{n}} OR {self._call(CALLS[SAFE])} < {{n}}",
-                    f"1 / ({safe} - {{n}})",
-                    f"{safe} > {{n}} AND {safe} < {{n}}",
-                    f"CASE WHEN {self._call(CALLS[SAFE])} > {{n}} THEN {self._call()} END",
-                    f"CASE {safe} WHEN {{n}} THEN 1 / (id - 300) END",
-                    f"round({safe}::numeric, 1)",
-                    "100 / (id - 300 - {n})",
-                    f"row_number() OVER (ORDER BY h.id), {safe}",
-                    f"sum({safe}::numeric) OVER (PARTITION BY town ORDER BY h.id)",
-                    "predict('price', lag({a}) OVER (ORDER BY h.id), {b}, {c})",
-                    f"greatest({safe}, {{a}})",
-                )
-            )
-        )
+        return self._one_of((
+            f"{safe} + id", f"CASE WHEN {{a}} > {{n}} THEN {self._call()} END", f"coalesce({safe}, area)",
+            f"coalesce({{a}}, {self._call()})", f"CASE WHEN {{a}} > {{n}} THEN 0 ELSE {self._call()} END",
+            f"{{a}} > {{n}} OR {self._call(CALLS[SAFE])} < {{n}}", f"1 / ({safe} - {{n}})",
+            f"{safe} > {{n}} AND {safe} < {{n}}",
+            f"CASE WHEN {self._call(CALLS[SAFE])} > {{n}} THEN {self._call()} END",
+            f"CASE {safe} WHEN {{n}} THEN 1 / (id - 300) END", f"round({safe}::numeric, 1)",
+            "100 / (id - 300 - {n})", f"row_number() OVER (ORDER BY h.id), {safe}",
+            f"sum({safe}::numeric) OVER (PARTITION BY town ORDER BY h.id)",
+            "predict('price', lag({a}) OVER (ORDER BY h.id), {b}, {c})", f"greatest({safe}, {{a}})",
+        ))  # fmt: skip
 
     def _aggregate(self) -> str:
         call = self._call(CALLS[SAFE])
-        return self.random.choice(
-            (
-                f"avg({call})", f"max({call})", "count(*)", f"count({self._call()})",
-                f"sum({call}) FILTER (WHERE id > 5)", f"count({self._call()}) FILTER (WHERE rooms > 2)",
-                f"sum(CASE WHEN rooms > 2 THEN {call} ELSE 0 END)", f"max({call}) FILTER (WHERE rooms < 4)",
-                "max(predict('tickets', day, zone, hours)) FILTER (WHERE day <> 'doomsday')",
-                f"sum(1 / (id - 300)) FILTER (WHERE {call} > 50)", f"count(DISTINCT {call})",
-                f"string_agg(({call})::text, ',' ORDER BY id)", f"max({call} + area)",
-                f"(array_agg(h.id ORDER BY {call}, h.id))[1]",
-                "predict('price', avg(area), count(*), max(age))",
-                "predict_batch('price', array_agg(ARRAY[area, rooms, age] ORDER BY h.id, area, rooms, age))",
-                f"percentile_disc(0.5) WITHIN GROUP (ORDER BY {call})",
-            )
-        )  # fmt: skip
+        return self.random.choice((
+            f"avg({call})", f"max({call})", "count(*)", f"count({self._call()})",
+            f"sum({call}) FILTER (WHERE id > 5)", f"count({self._call()}) FILTER (WHERE rooms > 2)",
+            f"sum(CASE WHEN rooms > 2 THEN {call} ELSE 0 END)", f"max({call}) FILTER (WHERE rooms < 4)",
+            "max(predict('tickets', day, zone, hours)) FILTER (WHERE day <> 'doomsday')",
+            f"sum(1 / (id - 300)) FILTER (WHERE {call} > 50)", f"count(DISTINCT {call})",
+            f"string_agg(({call})::text, ',' ORDER BY id)", f"max({call} + area)",
+            f"(array_agg(h.id ORDER BY {call}, h.id))[1]",
+            "predict('price', avg(area), count(*), max(age))",
+            "predict_batch('price', array_agg(ARRAY[area, rooms, age] ORDER BY h.id, area, rooms, age))",
+            f"percentile_disc(0.5) WITHIN GROUP (ORDER BY {call})",
+        ))  # fmt: skip
 
     def _tail(self, order: str) -> str:
         parts = []
@@ -218,8 +206,8 @@ class Generator:
         """A statement that writes rows of `kept`, with the score and the prediction for each of them."""
         returning = "RETURNING score, predict('price', area, rooms, age)"
         columns = "area, rooms, age"
-        source = self._filled(self.random.choice(SOURCES))
-        condition = self._filled(self.random.choice(CONDITIONS))
+        source = self._one_of(SOURCES)
+        condition = self._one_of(CONDITIONS)
         if self.random.random() < 0.5:
             select = f"SELECT h.{columns.replace(', ', ', h.')} FROM {source} WHERE {condition}"
             return f"INSERT INTO kept ({columns}) {select} {self._tail('h.id')} {returning}"
@@ -228,10 +216,10 @@ class Generator:
 
     def query(self) -> str:
         """The next query."""
-        source = self._filled(self.random.choice(SOURCES))
+        source = self._one_of(SOURCES)
         where = ""
         if self.random.random() < 0.5:
-            where = f" WHERE {self._filled(self.random.choice(CONDITIONS))}"
+            where = f" WHERE {self._one_of(CONDITIONS)}"
         if self.random.random() < 0.3:
             outputs = ", ".join(self._aggregate() for _ in range(self.random.randrange(1, 3)))
             by = self.random.choice(("", "town", "rooms", self._call(CALLS[SAFE])))
@@ -242,13 +230,9 @@ class Generator:
             return f"SELECT {outputs}{', ' + by if by else ''} FROM {source}{where}{group}{having}"
         distinct = "DISTINCT " if self.random.random() < 0.1 else ""
         outputs = ", ".join(self._output() for _ in range(self.random.randrange(1, 4)))
-        order = (
-            "1"
-            if distinct
-            else self.random.choice(
-                ("h.id", "1", "h.id DESC", "town, h.id", f"{self._call(CALLS[SAFE])} DESC, h.id")
-            )
-        )
+        best = f"{self._call(CALLS[SAFE])} DESC, h.id"
+        orders = ("h.id", "1", "h.id DESC", "town, h.id", best)
+        order = "1" if distinct else self.random.choice(orders)
         select = f"SELECT {distinct}{outputs} FROM {source}{where} {self._tail(order)}"
         wrapped = self.random.randrange(8)
         if wrapped == 0:

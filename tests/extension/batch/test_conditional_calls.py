@@ -4,9 +4,8 @@ whose prediction fails is an error only where the call is needed."""
 import psycopg
 import pytest
 
-from tests.connections import plan_of
-from tests.extension.batch.tables import create
-from tools.cluster.server import Cluster
+from tests.connections import in_parallel, plan_of
+from tests.extension.batch.conftest import answer
 
 PRICE = "predict('price', area, rooms, age)"
 # Fails for the two rows of `doomsday`, which the model does not know.
@@ -14,20 +13,9 @@ TICKETS = "predict('tickets', day, zone, hours)"
 KNOWN = "day IS DISTINCT FROM 'doomsday'"
 
 BATCHED = {
-    "filter": f"SELECT sum({PRICE}) FILTER (WHERE rooms > 2) FROM homes",
-    "filters": f"SELECT avg({PRICE}) FILTER (WHERE rooms > 2), avg({PRICE}) FILTER (WHERE rooms < 3)"
-    " FROM homes",
-    "filter of a window": f"SELECT id, sum({PRICE}) FILTER (WHERE rooms > 2) OVER (ORDER BY id) FROM homes",
     "filter of groups": f"SELECT town, max({PRICE}) FILTER (WHERE age > 3) FROM homes GROUP BY town",
     "filter and order": f"SELECT array_agg(id ORDER BY {PRICE}, id) FILTER (WHERE rooms > 2) FROM homes",
-    "case of an aggregate": f"SELECT sum(CASE WHEN rooms > 2 THEN {PRICE} ELSE 0 END) FROM homes",
-    "else of an aggregate": f"SELECT sum(CASE WHEN rooms > 2 THEN 0 ELSE {PRICE} END) FROM homes",
-    "case": f"SELECT id, CASE WHEN rooms > 2 THEN {PRICE} END FROM homes",
     "cases": f"SELECT id, CASE WHEN rooms > 2 THEN {PRICE} WHEN age > 3 THEN 7 END FROM homes",
-    "else": f"SELECT id, CASE WHEN rooms > 2 THEN 0 ELSE {PRICE} END FROM homes",
-    "or": f"SELECT id FROM homes WHERE rooms = 3 OR {PRICE} > 50",
-    "and": f"SELECT id, rooms > 3 AND {PRICE} > 50 FROM homes",
-    "coalesce": f"SELECT id, coalesce(known, {PRICE}) FROM stored",
     "array": "SELECT sum((predict_array('price', area, rooms, age))[1]) FILTER (WHERE rooms > 2)"
     " FROM homes",
     "subquery": f"SELECT sum({PRICE}) FILTER (WHERE EXISTS (SELECT FROM towns WHERE towns.town = homes.town))"
@@ -67,39 +55,22 @@ ALONE = {
     " (WHERE predict_class('flower', area, rooms) = 'a') FROM homes WHERE false",
 }
 ALL = BATCHED | ALONE
-
-
-@pytest.fixture(scope="module", autouse=True)
-def tables(cluster: Cluster, dbname: str) -> None:
-    """The tables and models of all tests of batches."""
-    with cluster.connect(dbname) as connection:
-        create(connection)
-        connection.execute(
-            "CREATE TABLE stored AS SELECT *,"
-            f" CASE WHEN NOT ({KNOWN}) OR id % 5 = 0 THEN 1::real END AS known FROM homes; ANALYZE stored"
-        )
-
-
-def given(connection: psycopg.Connection, query: str, batches: str) -> list[object]:
-    """The rows in any order, or the error."""
-    connection.execute(f"SET pgboost.enable_batch = {batches}")
-    try:
-        return sorted(map(str, connection.execute(query).fetchall()))
-    except psycopg.Error as error:
-        return [error.sqlstate, error.diag.message_primary, error.diag.message_detail]
+pytestmark = pytest.mark.usefixtures("tables")
+EXTRA = (
+    "CREATE TABLE stored AS SELECT *,"
+    f" CASE WHEN NOT ({KNOWN}) OR id % 5 = 0 THEN 1::real END AS known FROM homes; ANALYZE stored",
+)
 
 
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("name", ALL)
 def test_it_gives_the_same(connection: psycopg.Connection, name: str, workers: int) -> None:
-    connection.execute(
-        f"SET max_parallel_workers_per_gather = {workers}; SET parallel_setup_cost = 0;"
-        " SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0"
-    )
-    expected = given(connection, ALL[name], "off")
-    assert given(connection, ALL[name], "on") == expected
-    fails = expected[0] == "22P02"
-    assert fails == name.startswith("error"), expected
+    """The rows in any order, or the error."""
+    in_parallel(connection)
+    connection.execute(f"SET max_parallel_workers_per_gather = {workers}")
+    expected = answer(connection, ALL[name], "off")
+    assert sorted(map(str, answer(connection, ALL[name], "on"))) == sorted(map(str, expected))
+    assert (expected[0] == "22P02") == name.startswith("error"), expected
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -3,11 +3,11 @@
 With batches as without. Row 500 fails in each query, and no row before it.
 """
 
-import psycopg
 import pytest
+from psycopg import Connection
+from psycopg.errors import DivisionByZero
 
-from tests.connections import plan_of
-from tests.extension.batch.tables import create
+from tests.connections import Notice, plan_of
 
 FAILING = 500
 CALL = f"predict('price', area, 100 / (id - {FAILING}), age)"
@@ -26,8 +26,8 @@ QUERIES = {
     "partitions": f"SELECT id, predict('price', area, 100 / (id - {FAILING}), age) AS p FROM parted",
     "set": f"SELECT id, unnest(predict_array('price', area, 100 / (id - {FAILING}), age)) AS p FROM homes",
 }
-BATCHES = pytest.mark.parametrize("batches", ["on", "off"])
-ALL = pytest.mark.parametrize("name", QUERIES)
+pytestmark = pytest.mark.usefixtures("tables")
+EXTRA = ("CREATE TABLE copied AS SELECT * FROM homes WITH NO DATA",)
 EXIT = """DO $$
 DECLARE r record;
 BEGIN
@@ -37,85 +37,49 @@ BEGIN
 END $$"""
 
 
-@pytest.fixture(scope="module", autouse=True)
-def tables(cluster, dbname: str) -> None:
-    """Tables and models for the queries."""
-    with cluster.connect(dbname) as connection:
-        create(connection)
-        connection.execute("CREATE TABLE copied AS SELECT * FROM homes WITH NO DATA")
+@pytest.fixture(params=QUERIES)
+def query(request: pytest.FixtureRequest) -> str:
+    return QUERIES[request.param]
 
 
-@pytest.fixture(autouse=True)
-def settings(connection: psycopg.Connection) -> None:
-    """The rows come in the order of their numbers."""
+@pytest.fixture(autouse=True, params=["on", "off"])
+def batches(connection: Connection, request: pytest.FixtureRequest) -> str:
+    """Without workers, the rows come in the order of their numbers."""
     connection.execute("SET max_parallel_workers_per_gather = 0; SET synchronize_seqscans = off")
+    connection.execute(f"SET pgboost.enable_batch = {request.param}")
+    return request.param
 
 
-def use(connection: psycopg.Connection, batches: str) -> None:
-    connection.execute(f"SET pgboost.enable_batch = {batches}")
-
-
-@ALL
-def test_it_has_a_batch_and_fails(connection: psycopg.Connection, name: str) -> None:
-    assert "BatchPredict" in plan_of(connection, QUERIES[name])
-    with pytest.raises(psycopg.errors.DivisionByZero):
-        connection.execute(QUERIES[name])
-
-
-@BATCHES
-@ALL
-def test_a_cursor_returns_the_rows_before_the_error(
-    connection: psycopg.Connection, name: str, batches: str
-) -> None:
-    use(connection, batches)
+def test_a_cursor_returns_the_rows_before_the_error(connection: Connection, query: str) -> None:
     with connection.transaction(force_rollback=True), connection.cursor() as cursor:
-        cursor.execute(f"DECLARE c CURSOR FOR {QUERIES[name]}")
+        cursor.execute(f"DECLARE c CURSOR FOR {query}")
         rows = []
         for count in (1, 9, 100, 300, FAILING - 411):
             rows += cursor.execute(f"FETCH {count} FROM c").fetchall()
         assert [row[0] for row in rows] == list(range(FAILING - 1))
         assert cursor.execute("FETCH 1 FROM c").fetchone()[0] == FAILING - 1
-        with pytest.raises(psycopg.errors.DivisionByZero):
+        with pytest.raises(DivisionByZero):
             cursor.execute("FETCH 1 FROM c")
 
 
-@BATCHES
-@ALL
-@pytest.mark.parametrize("last", [0, 60, FAILING - 1])
-def test_a_loop_may_end_before(
-    connection: psycopg.Connection, name: str, last: int, batches: str
-) -> None:
-    use(connection, batches)
-    # PL/pgSQL asks for 10 rows and then for 50 at a time.
-    if last == FAILING - 1:
-        last = 10 + 50 * ((FAILING - 10) // 50) - 1
-    connection.execute(EXIT.format(query=QUERIES[name], last=last))
+# PL/pgSQL asks for 10 rows and then for 50 at a time.
+@pytest.mark.parametrize("last", [0, 60, 459])
+def test_a_loop_may_end_before(connection: Connection, query: str, last: int) -> None:
+    connection.execute(EXIT.format(query=query, last=last))
 
 
-@BATCHES
-@ALL
-def test_into_a_variable_goes_the_first_row(
-    connection: psycopg.Connection, name: str, batches: str
-) -> None:
-    use(connection, batches)
-    query = QUERIES[name].replace(" FROM", " INTO r FROM", 1)
-    connection.execute(f"DO $$ DECLARE r record; BEGIN {query}; ASSERT r.id = 0; END $$")
+def test_into_a_variable_goes_the_first_row(connection: Connection, query: str) -> None:
+    into = query.replace(" FROM", " INTO r FROM", 1)
+    connection.execute(f"DO $$ DECLARE r record; BEGIN {into}; ASSERT r.id = 0; END $$")
 
 
-@BATCHES
-@ALL
 @pytest.mark.parametrize("limit", ["10", "400", str(FAILING), "(SELECT 400)", "400 OFFSET 100"])
-def test_limit_stops_before(
-    connection: psycopg.Connection, name: str, limit: str, batches: str
-) -> None:
-    use(connection, batches)
-    rows = connection.execute(f"{QUERIES[name]} LIMIT {limit}").fetchall()
+def test_limit_stops_before(connection: Connection, query: str, limit: str) -> None:
+    rows = connection.execute(f"{query} LIMIT {limit}").fetchall()
     assert rows[0][0] in (0, 100)
     assert rows[-1][0] < FAILING
 
 
-@BATCHES
-@ALL
 @pytest.mark.parametrize("outer", [
     "SELECT s.id FROM ({query} OFFSET 0) AS s, LATERAL (SELECT s.id FROM towns OFFSET 1) AS t LIMIT 1200",
     "SELECT s.id FROM ({query} OFFSET 0) AS s WHERE id % 2 = 0 LIMIT 200",
@@ -126,23 +90,14 @@ def test_limit_stops_before(
     "WITH s AS MATERIALIZED ({query}) SELECT (SELECT max(p) FROM (SELECT p FROM s LIMIT 400) AS t)",
     "SELECT * FROM (SELECT id, row_number() OVER () AS n FROM ({query} OFFSET 0) AS s) AS t WHERE n <= 300",
 ])  # fmt: skip
-def test_an_outer_query_may_stop_early(
-    connection: psycopg.Connection, name: str, outer: str, batches: str
-) -> None:
-    use(connection, batches)
-    if "n <= 300" in outer and connection.info.server_version < 150000:
-        pytest.skip("a window function runs to the end before PostgreSQL 15")
+def test_an_outer_query_may_stop_early(connection: Connection, query: str, outer: str) -> None:
     # Hashing a side of the join would read all of it.
     connection.execute("SET enable_hashjoin = off; SET enable_material = off")
-    assert connection.execute(outer.format(query=QUERIES[name])).fetchall()
+    assert connection.execute(outer.format(query=query)).fetchall()
 
 
-@BATCHES
 @pytest.mark.parametrize("offset", [0, FAILING - 2])
-def test_a_hash_join_with_an_empty_side_reads_one_row(
-    connection: psycopg.Connection, batches: str, offset: int
-) -> None:
-    use(connection, batches)
+def test_a_hash_join_with_an_empty_side_reads_one_row(connection: Connection, offset: int) -> None:
     connection.execute("SET enable_nestloop = off; SET enable_mergejoin = off")
     query = (
         f"SELECT count(*) FROM (SELECT id, {CALL} AS p FROM homes OFFSET {offset}) AS s"
@@ -151,32 +106,24 @@ def test_a_hash_join_with_an_empty_side_reads_one_row(
     assert connection.execute(query).fetchone() == (0,)
 
 
-@BATCHES
-def test_a_merge_join_may_end_before(connection: psycopg.Connection, batches: str) -> None:
-    use(connection, batches)
+def test_a_merge_join_may_end_before(connection: Connection) -> None:
     connection.execute("SET enable_hashjoin = off; SET enable_nestloop = off")
     ordered = f"SELECT id, {CALL} AS p FROM (SELECT * FROM homes ORDER BY id) AS s"
     query = (
         "SELECT count(*) FROM (SELECT id FROM homes WHERE id < 400 ORDER BY id) AS a"
         f" JOIN ({ordered} OFFSET 0) AS b USING (id)"
     )
-    plan = connection.execute(f"EXPLAIN {query}").fetchall()
-    assert any("Merge Join" in line for (line,) in plan)
+    assert "Merge Join" in plan_of(connection, query)
     assert connection.execute(query).fetchone() == (400,)
 
 
-@BATCHES
-@ALL
-def test_a_transaction_continues_after_the_error(
-    connection: psycopg.Connection, name: str, batches: str
-) -> None:
-    use(connection, batches)
+def test_a_transaction_continues_after_the_error(connection: Connection, query: str) -> None:
     block = f"""DO $$
     DECLARE failed int := 0; total int; r record;
     BEGIN
         FOR i IN 1..3 LOOP
             BEGIN
-                FOR r IN {QUERIES[name]} LOOP
+                FOR r IN {query} LOOP
                     BEGIN
                         PERFORM 1 / (r.id - 7);
                     EXCEPTION WHEN division_by_zero THEN
@@ -187,38 +134,35 @@ def test_a_transaction_continues_after_the_error(
                 failed := failed + 100;
             END;
         END LOOP;
-        SELECT count(*) INTO total FROM ({QUERIES[name]} LIMIT 300) AS s;
+        SELECT count(*) INTO total FROM ({query} LIMIT 300) AS s;
         ASSERT failed = 303 AND total = 300, failed::text || ' ' || total;
     END $$"""
     connection.execute(block)
 
 
-@ALL
-def test_reading_all_rows_raises_the_error(connection: psycopg.Connection, name: str) -> None:
-    query = QUERIES[name]
+def test_reading_all_rows_raises_the_error(
+    connection: Connection, query: str, batches: str
+) -> None:
+    assert ("BatchPredict" in plan_of(connection, query)) == (batches == "on")
     for statement in (
-        f"SELECT sum(p) FROM ({query}) AS s", f"{query} ORDER BY p", f"COPY ({query}) TO '/dev/null'",
+        query, f"SELECT sum(p) FROM ({query}) AS s", f"{query} ORDER BY p", f"COPY ({query}) TO '/dev/null'",
         f"CREATE TABLE made AS {query}", f"INSERT INTO copied (id, area) {query}",
         f"SELECT p FROM ({query}) AS s EXCEPT SELECT 1", f"{query} LIMIT 600",
     ):  # fmt: skip
-        with pytest.raises(psycopg.errors.DivisionByZero):
+        with pytest.raises(DivisionByZero):
             connection.execute(statement)
 
 
-@BATCHES
 def test_a_stable_function_is_called_once_a_row(
-    connection: psycopg.Connection, batches: str
+    connection: Connection, notices: list[Notice]
 ) -> None:
-    use(connection, batches)
     connection.execute(
         "CREATE OR REPLACE FUNCTION told(n int) RETURNS int LANGUAGE plpgsql STABLE AS"
         " $$ BEGIN RAISE NOTICE '%', n; RETURN 100 / (n - 500); END $$"
     )
-    told: list[str] = []
-    connection.add_notice_handler(lambda notice: told.append(notice.message_primary or ""))
-    with pytest.raises(psycopg.errors.DivisionByZero):
+    with pytest.raises(DivisionByZero):
         connection.execute("SELECT predict('price', area, told(id), 1) FROM homes")
-    assert told == [str(row) for row in range(FAILING + 1)]
-    told.clear()
+    assert [told.message for told in notices] == [str(row) for row in range(FAILING + 1)]
+    notices.clear()
     connection.execute("SELECT predict('price', area, told(id), 1) FROM homes LIMIT 300")
-    assert told == [str(row) for row in range(300)]
+    assert [told.message for told in notices] == [str(row) for row in range(300)]

@@ -9,6 +9,7 @@ import xgboost
 
 import catboost
 import lightgbm
+from tests.extension.batch.conftest import answer
 from tools.cluster.server import Cluster
 
 # Neighbours of real and of double precision, so that a split lies between two of them; doubles in the middle
@@ -75,17 +76,6 @@ def models(
     }
 
 
-def answers(connection: psycopg.Connection, call: str, batches: str) -> list[tuple]:
-    """The result of the call for each row, which may be an error for the statement."""
-    connection.execute(f"SET pgboost.enable_batch = {batches}")
-    statement = f"SELECT id, {call} FROM readings ORDER BY id"
-    try:
-        with connection.transaction():
-            return connection.execute(statement).fetchall()
-    except psycopg.Error as error:
-        return [(error.sqlstate, error.diag.message_primary)]
-
-
 CALLS = {
     "xgboost": f"predict('xgboost', jsonb_build_object({OBJECT}))",
     "lightgbm": f"predict('lightgbm', jsonb_build_object({OBJECT}, 'more', t))",
@@ -117,10 +107,10 @@ def test_unbuilt_objects_give_the_same(
     connection: psycopg.Connection, call: str, digits: int
 ) -> None:
     connection.execute(f"SET extra_float_digits = {digits}")
-    sql = CALLS.get(call) or OTHERS[call]
-    expected = answers(connection, sql, "off")
-    assert answers(connection, sql, "on") == expected
-    assert len({answer[1] for answer in expected}) > (5 if call in CALLS else 0)
+    query = f"SELECT id, {(CALLS | OTHERS)[call]} FROM readings ORDER BY id"
+    expected = answer(connection, query, "off")
+    assert answer(connection, query, "on") == expected
+    assert call in OTHERS or len({row[1] for row in expected}) > 5
 
 
 @pytest.mark.parametrize("call", CALLS)

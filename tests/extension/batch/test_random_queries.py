@@ -9,9 +9,9 @@ import pytest
 from psycopg import sql
 
 from tests.connections import plan_of
-from tests.extension.batch.kernels import present
+from tests.extension.batch.conftest import ROWS, answer
 from tests.extension.batch.queries import Generator
-from tests.extension.batch.tables import ROWS, create
+from tests.extension.batch.test_kernels import present
 from tests.times import TIMES
 
 QUERIES = 600 * TIMES
@@ -27,16 +27,12 @@ COUNTS = (1, 2, 8, 9, 63, 64, 65, 128, 129, 256, 257, 511, 513, 999)
 RANGE, KEYS = ("id >= $1 AND id + 0 <= $2", "int, int"), ("id = ANY($1)", "int[]")
 # A plan with batches is the point; this many queries of all have one.
 AT_LEAST_IN_BATCHES = 0.25
-
-
-@pytest.fixture(scope="module", autouse=True)
-def tables(cluster, dbname: str) -> None:
-    """Tables and models for the queries, and a table whose scores are kept."""
-    with cluster.connect(dbname) as connection:
-        create(connection)
-        connection.execute("CREATE TABLE kept AS SELECT * FROM homes")
-        connection.execute("SELECT maintain_scores('kept', 'price')")
-        connection.execute("UPDATE kept SET score_version = NULL")
+pytestmark = pytest.mark.usefixtures("tables")
+EXTRA = (
+    "CREATE TABLE kept AS SELECT * FROM homes",
+    "SELECT maintain_scores('kept', 'price')",
+    "UPDATE kept SET score_version = NULL",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -45,22 +41,12 @@ def one_process(connection: psycopg.Connection) -> None:
     connection.execute("SET max_parallel_workers_per_gather = 0")
 
 
-def answer(connection: psycopg.Connection, query: str, batches: bool) -> list | tuple:
-    """The rows, or the error's SQLSTATE and message."""
-    connection.execute(f"SET pgboost.enable_batch = {'on' if batches else 'off'}")
-    try:
-        return connection.execute(sql.SQL(query)).fetchall()
-    except psycopg.Error as error:
-        assert error.sqlstate is not None and not error.sqlstate.startswith("XX"), query
-        return error.sqlstate, error.diag.message_primary
-
-
 def fetched(
-    connection: psycopg.Connection, query: str, of: tuple[str, list[str]], batches: bool
+    connection: psycopg.Connection, query: str, of: tuple[str, list[str]], batches: str
 ) -> list:
     """The rows of a kind of cursor in steps, and its error if there is one."""
     kind, directions = of
-    connection.execute(f"SET pgboost.enable_batch = {'on' if batches else 'off'}")
+    connection.execute(f"SET pgboost.enable_batch = {batches}")
     steps: list = []
     try:
         with connection.transaction(), connection.cursor() as cursor:
@@ -96,7 +82,7 @@ def test_rows_are_the_same(connection: psycopg.Connection, seed: int) -> None:
     kinds: Counter[str] = Counter()
     for _ in range(QUERIES // len(SEEDS)):
         query = generator.query()
-        without, with_batches = (answer(connection, query, on) for on in (False, True))
+        without, with_batches = (answer(connection, query, on) for on in ("off", "on"))
         assert are_alike(with_batches, without), query
         kinds["error" if isinstance(without, tuple) else "rows"] += 1
         kinds["another error"] += with_batches != without
@@ -113,10 +99,10 @@ def test_rows_are_the_same_with_every_kernel(connection: psycopg.Connection, ker
     for _ in range(QUERIES_A_KERNEL):
         query = generator.query()
         connection.execute("SET pgboost.kernel = portable")
-        expected = answer(connection, query, batches=False)
+        expected = answer(connection, query, "off")
         connection.execute(f"SET pgboost.kernel = {kernel}")
-        assert answer(connection, query, batches=False) == expected, query
-        assert are_alike(answer(connection, query, batches=True), expected), query
+        assert answer(connection, query, "off") == expected, query
+        assert are_alike(answer(connection, query, "on"), expected), query
         batches += is_in_batches(connection, query)
     assert batches >= AT_LEAST_IN_BATCHES * QUERIES_A_KERNEL
 
@@ -145,7 +131,7 @@ def test_prepared_statements_of_any_number_of_rows(
                 given = f"'{{{','.join(map(str, keys))},NULL}}'"
             without, with_batches = (
                 answer(connection, f"EXECUTE {name}_batches({given})", on)
-                for name, on in (("without", False), ("with", True))
+                for name, on in (("without", "off"), ("with", "on"))
             )
             assert are_alike(with_batches, without), (query, given)
         batches += is_in_batches(connection, f"EXECUTE with_batches({given})")
@@ -157,7 +143,7 @@ def test_cursors_stop_at_the_same_row(connection: psycopg.Connection) -> None:
     generator = Generator(4)
     for _ in range(100 * TIMES):
         query, steps = generator.query(), generator.steps()
-        without, with_batches = (fetched(connection, query, steps, on) for on in (False, True))
+        without, with_batches = (fetched(connection, query, steps, on) for on in ("off", "on"))
         assert are_alike(with_batches, without), (query, steps)
 
 
@@ -167,7 +153,7 @@ def test_kept_scores_are_the_predictions(connection: psycopg.Connection) -> None
     for _ in range(50 * TIMES):
         statement = generator.written()
         answers = []
-        for on in (False, True):
+        for on in ("off", "on"):
             connection.execute("BEGIN")
             answers.append(answer(connection, statement, on))
             connection.execute("ROLLBACK")

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from tests.connections import Connect, plan_of
-from tests.extension.batch.tables import create
+from tests.extension.batch.conftest import create
 
 PRICE = "predict('price', area, rooms, age)"
 SCANS = {

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests.connections import plan_of
-from tests.extension.batch.tables import create
+from tests.connections import Notice, plan_of
 from tools.cluster.server import installed
 
 PRICE = "predict('price', area, rooms, age)"
@@ -24,6 +23,7 @@ RETURNED = f"""CREATE OR REPLACE FUNCTION prices(lowest real) RETURNS SETOF real
 BEGIN
     RETURN QUERY SELECT {PRICE} FROM homes WHERE {PRICE} > lowest;
 END $$"""
+GENERIC = "SET LOCAL plan_cache_mode = force_generic_plan"
 PREPARED = f"PREPARE price (int) AS SELECT sum({PRICE}) FROM homes WHERE id > $1"
 INTO_VARIABLE = f"""DO $$
 DECLARE total real;
@@ -31,6 +31,9 @@ BEGIN
     SELECT sum({PRICE}) INTO total FROM homes;
     INSERT INTO sums VALUES (total);
 END $$"""
+
+pytestmark = pytest.mark.usefixtures("tables")
+EXTRA = ("CREATE TABLE sums (total real)",)
 
 # Of the ids in an array, whose length the planner does not know.
 WANTED = {
@@ -48,83 +51,54 @@ WANTED = {
     " area, rooms, age) FROM homes WHERE id = ANY($1)",
 }
 
-# A preparation, and the statement whose plan must have a batch.
-STATEMENTS: dict[str, tuple[tuple[str, ...], str]] = {
-    "select": ((), f"SELECT id, {PRICE} FROM homes"),
-    "best of all": ((), f"SELECT id FROM homes ORDER BY {PRICE} DESC, id LIMIT 10"),
+# Preparations, and last the statement whose plan must have a batch. sql/batch.sql has those of EXPLAIN.
+STATEMENTS = {
     "best of each": (
-        (),
         f"SELECT * FROM (SELECT id, rank() OVER (PARTITION BY town ORDER BY {PRICE} DESC, id) AS r"
         " FROM homes) AS s WHERE r <= 3",
     ),
-    "filter": ((), f"SELECT id FROM homes WHERE {PRICE} > 50"),
-    "filter and output": ((), f"SELECT id, {PRICE} FROM homes WHERE {PRICE} > 50 AND id > 7"),
-    "filtered subquery": ((), f"SELECT id FROM (SELECT id, {PRICE} AS p FROM homes) s WHERE p > 5"),
-    "filter of a count": ((), f"SELECT count(*) FILTER (WHERE {PRICE} > 50), count(*) FROM homes"),
-    "groups": ((), f"SELECT town, avg({PRICE}) FROM homes GROUP BY town ORDER BY town"),
-    "case": ((), f"SELECT id, CASE WHEN {PRICE} > 50 THEN 'dear' ELSE town END FROM homes"),
-    "expression table": ((), f"WITH p AS MATERIALIZED (SELECT {PRICE} AS p FROM homes) TABLE p"),
-    "join": ((), f"SELECT id, {PRICE}, tax FROM homes JOIN towns USING (town)"),
-    "union": ((), f"SELECT {PRICE} FROM homes UNION ALL SELECT {PRICE} FROM parted"),
-    "partitions": ((), f"SELECT id, {PRICE} FROM parted WHERE {PRICE} > 50"),
-    "update": ((), f"UPDATE homes SET hours = {PRICE} + 1"),
-    "delete": ((), f"DELETE FROM homes WHERE {PRICE} > 100"),
-    "insert": ((), f"INSERT INTO sums SELECT {PRICE} FROM homes"),
-    "create table": ((), f"CREATE TEMP TABLE t AS SELECT {PRICE} FROM homes"),
-    "create view": ((), f"CREATE MATERIALIZED VIEW v AS SELECT id, {PRICE} FROM homes"),
+    "expression table": (f"WITH p AS MATERIALIZED (SELECT {PRICE} AS p FROM homes) TABLE p",),
+    "update": (f"UPDATE homes SET hours = {PRICE} + 1",),
+    "delete": (f"DELETE FROM homes WHERE {PRICE} > 100",),
+    "insert": (f"INSERT INTO sums SELECT {PRICE} FROM homes",),
+    "create table": (f"CREATE TEMP TABLE t AS SELECT {PRICE} FROM homes",),
+    "create view": (f"CREATE MATERIALIZED VIEW v AS SELECT id, {PRICE} FROM homes",),
     "refresh view": (
-        (f"CREATE MATERIALIZED VIEW v AS SELECT id, {PRICE} FROM homes WITH NO DATA",),
+        f"CREATE MATERIALIZED VIEW v AS SELECT id, {PRICE} FROM homes WITH NO DATA",
         "REFRESH MATERIALIZED VIEW v",
     ),
-    "copy": ((), f"COPY (SELECT id, {PRICE} FROM homes) TO '/dev/null'"),
-    "cursor": ((f"DECLARE c CURSOR FOR SELECT {PRICE} FROM homes", "FETCH 600 FROM c"), "CLOSE c"),
-    "loop": ((), LOOP),
-    "variable": ((), INTO_VARIABLE),
-    "function": ((RETURNED,), "SELECT count(*) FROM prices(50)"),
-    "prepared": ((PREPARED,), "EXECUTE price (5)"),
-    "prepared for all": (
-        (PREPARED, "SET LOCAL plan_cache_mode = force_generic_plan"),
-        "EXECUTE price (5)",
-    ),
-    **{
-        name: (
-            (
-                f"PREPARE wanted (int[]) AS {query}",
-                "SET LOCAL plan_cache_mode = force_generic_plan",
-            ),
-            f"EXECUTE wanted ('{{{','.join(map(str, range(100)))}}}')",
-        )
-        for name, query in WANTED.items()
-    },
-}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def tables(cluster, dbname: str) -> None:
-    """Tables and models for the statements."""
-    with cluster.connect(dbname) as connection:
-        create(connection)
-        connection.execute("CREATE TABLE sums (total real)")
+    "copy": (f"COPY (SELECT id, {PRICE} FROM homes) TO '/dev/null'",),
+    "cursor": (f"DECLARE c CURSOR FOR SELECT {PRICE} FROM homes", "FETCH 600 FROM c", "CLOSE c"),
+    "loop": (LOOP,),
+    "variable": (INTO_VARIABLE,),
+    "function": (RETURNED, "SELECT count(*) FROM prices(50)"),
+    "prepared": (PREPARED, "EXECUTE price (5)"),
+    "prepared for all": (PREPARED, GENERIC, "EXECUTE price (5)"),
+} | {
+    name: (
+        f"PREPARE wanted (int[]) AS {query}", GENERIC,
+        f"EXECUTE wanted ('{{{','.join(map(str, range(100)))}}}')",
+    )
+    for name, query in WANTED.items()
+}  # fmt: skip
 
 
 @pytest.fixture
-def plans(connection: psycopg.Connection) -> Iterator[list[str]]:
+def plans(connection: psycopg.Connection, notices: list[Notice]) -> Iterator[list[Notice]]:
     """The plans that the connection runs from now on."""
     if not (installed("--pkglibdir") / "auto_explain.so").exists():
         pytest.skip("this PostgreSQL has no auto_explain")
-    told: list[str] = []
-    connection.execute("LOAD 'auto_explain'")
-    connection.execute("SET auto_explain.log_min_duration = 0")
-    connection.execute("SET auto_explain.log_nested_statements = on")
-    connection.execute("SET client_min_messages = log")
-    connection.add_notice_handler(lambda notice: told.append(notice.message_primary or ""))
-    yield told
+    connection.execute(
+        "LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0;"
+        "SET auto_explain.log_nested_statements = on; SET client_min_messages = log"
+    )
+    yield notices
     connection.execute("DEALLOCATE ALL")
 
 
 def run(connection: psycopg.Connection, name: str) -> tuple[list, list]:
     """The statement's rows, and the tables' after it; all is rolled back."""
-    before, statement = STATEMENTS[name]
+    *before, statement = STATEMENTS[name]
     with connection.transaction(force_rollback=True):
         for earlier in before:
             connection.execute(earlier)
@@ -138,13 +112,13 @@ def run(connection: psycopg.Connection, name: str) -> tuple[list, list]:
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
-def test_it_runs_in_batches(connection: psycopg.Connection, plans: list[str], name: str) -> None:
+def test_it_runs_in_batches(connection: psycopg.Connection, plans: list[Notice], name: str) -> None:
     with_batches = run(connection, name)
-    assert any("BatchPredict" in plan for plan in plans), "\n".join(plans)
+    assert any("BatchPredict" in plan.message for plan in plans), plans
     connection.execute("SET pgboost.enable_batch = off")
     plans.clear()
     assert run(connection, name) == with_batches
-    assert not any("BatchPredict" in plan for plan in plans), "\n".join(plans)
+    assert not any("BatchPredict" in plan.message for plan in plans), plans
 
 
 @pytest.mark.parametrize("condition", [
@@ -156,33 +130,6 @@ def test_few_rows_that_are_known_are_predicted_one_by_one(
     connection.execute("SET plan_cache_mode = force_generic_plan")
     connection.execute(f"PREPARE few (int, text[]) AS SELECT {PRICE} FROM homes WHERE {condition}")
     assert "BatchPredict" not in plan_of(connection, "EXECUTE few (5, '{}')")
-
-
-@pytest.mark.parametrize("source", [
-    f"(SELECT id, {PRICE} AS p FROM homes UNION ALL SELECT id, area FROM homes) AS s",
-    f"(SELECT id, {PRICE} AS p FROM parted) AS s",
-    f"(SELECT id, {PRICE} AS p FROM homes WHERE {PRICE} > 50) AS s",
-])  # fmt: skip
-@pytest.mark.parametrize("condition", ["(SELECT true)", "EXISTS (SELECT WHERE false LIMIT 1)"])
-def test_a_condition_is_tested_once_for_all_rows(
-    connection: psycopg.Connection, source: str, condition: str
-) -> None:
-    query = f"SELECT id, p FROM {source} WHERE {condition} ORDER BY 1, 2"
-    with_batches = connection.execute(query).fetchall()
-    connection.execute("SET pgboost.enable_batch = off")
-    assert connection.execute(query).fetchall() == with_batches
-
-
-@pytest.mark.parametrize("output", ["{row}", "h", "area, {row}", "CASE WHEN {row} > 60 THEN h END"])
-def test_a_condition_on_columns_leaves_the_row_to_the_output(
-    connection: psycopg.Connection, output: str
-) -> None:
-    row = "predict('price', h)"
-    query = f"SELECT id, {output.format(row=row)} FROM homes AS h WHERE {PRICE} > 50 ORDER BY id"
-    with_batches = connection.execute(query).fetchall()
-    assert len(with_batches) > 10
-    connection.execute("SET pgboost.enable_batch = off")
-    assert connection.execute(query).fetchall() == with_batches
 
 
 def test_compiled_expressions_give_the_same(connection: psycopg.Connection) -> None:
@@ -223,24 +170,21 @@ REASONS = {
 
 @pytest.mark.parametrize("query", REASONS)
 def test_debug_messages_give_the_reason_without_a_batch(
-    connection: psycopg.Connection, query: str
+    connection: psycopg.Connection, notices: list[Notice], query: str
 ) -> None:
-    told: list[str] = []
     connection.execute("SET client_min_messages = debug1")
-    connection.add_notice_handler(lambda notice: told.append(notice.message_primary or ""))
     connection.execute(f"EXPLAIN {query}")
-    told = [one for one in told if "is not computed in batches" in one]
+    told = [one.message for one in notices if "is not computed in batches" in one.message]
     assert len(told) == 1 and told[0].endswith(": " + REASONS[query]), told
 
 
-def test_other_extensions_may_look_at_the_nodes_data(connection: psycopg.Connection) -> None:
+def test_other_extensions_may_look_at_the_nodes_data(
+    connection: psycopg.Connection, notices: list[Notice]
+) -> None:
     # Citus reads the first cell of every custom scan's data as a node.
-    told: list[str] = []
-    connection.add_notice_handler(lambda notice: told.append(notice.message_detail or ""))
-    connection.execute("SET client_min_messages = log")
-    connection.execute("SET debug_print_plan = on")
+    connection.execute("SET client_min_messages = log; SET debug_print_plan = on")
     connection.execute(f"SELECT {PRICE} FROM homes")
-    (plan,) = [one for one in told if ":custom_private" in one]
+    (plan,) = [one.detail for one in notices if ":custom_private" in (one.detail or "")]
     assert re.search(r":custom_private \(\(i ", plan)
 
 
@@ -256,6 +200,6 @@ def test_explain_tells_which_rows_are_read_ahead(
     connection: psycopg.Connection, query: str, reads: str
 ) -> None:
     query = query.format(p="predict('price', area, 1 / (rooms + 1), age)")
-    plan = connection.execute(f"EXPLAIN (VERBOSE) {query}").fetchall()
-    told = [line.strip() for (line,) in plan if "Reads Ahead" in line]
-    assert told == [f"Reads Ahead: {reads}"], "\n".join(line for (line,) in plan)
+    plan = plan_of(connection, query, "(VERBOSE)")
+    told = [line.strip() for line in plan.splitlines() if "Reads Ahead" in line]
+    assert told == [f"Reads Ahead: {reads}"], plan

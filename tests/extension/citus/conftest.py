@@ -30,21 +30,6 @@ SETTINGS = {
 MODELS = Path(__file__).resolve().parents[1] / "sql" / "models"
 
 
-@dataclass(frozen=True)
-class Node:
-    """A server of the Citus cluster."""
-
-    server: Cluster
-
-    @property
-    def address(self) -> tuple[str, int]:
-        """The name and port under which the other nodes know it."""
-        return self.server.host, self.server.port
-
-    def connect(self, dbname: str, user: str = "postgres", autocommit: bool = True) -> Connection:
-        return self.server.connect(dbname, user, autocommit)
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skips what needs Citus where the PostgreSQL of PG_CONFIG does not have it."""
     if (installed("--sharedir") / "extension" / "citus.control").exists():
@@ -55,9 +40,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def servers() -> Iterator[list[Node]]:
+def servers() -> Iterator[list[Cluster]]:
     """The coordinator, two workers, and a server that is not a node yet."""
-    started: list[Node] = []
+    started: list[Cluster] = []
     states = [STATE / f"node{number}" for number in range(4)]
     try:
         for number, state in enumerate(states):
@@ -68,11 +53,16 @@ def servers() -> Iterator[list[Node]]:
                 local = sql.SQL("ALTER SYSTEM SET citus.local_hostname = {}").format(running.host)
                 connection.execute(local)
                 connection.execute("SELECT pg_reload_conf()")
-            started.append(Node(running))
+            started.append(running)
         yield started
     finally:
         for state in states:
             stop(state, delete=os.environ.get("PGBOOST_TEST_KEEP") != "1")
+
+
+def address(node: Cluster) -> tuple[str, int]:
+    """The name and port under which the other nodes know it."""
+    return node.host, node.port
 
 
 @dataclass(frozen=True)
@@ -80,36 +70,32 @@ class Nodes:
     """A database on all nodes, with the extensions."""
 
     dbname: str
-    coordinator: Node
-    workers: list[Node]
-    spare: Node
-
-    def all(self) -> list[Node]:
-        """Every node of the cluster."""
-        return [self.coordinator, *self.workers]
+    coordinator: Cluster
+    workers: list[Cluster]
+    spare: Cluster
 
     def each(self, query: str) -> list[list[tuple]]:
         """The rows of a query on each node separately."""
         answers = []
-        for node in self.all():
+        for node in (self.coordinator, *self.workers):
             with node.connect(self.dbname) as connection:
                 answers.append(connection.execute(query).fetchall())
         return answers
 
 
 @pytest.fixture(scope="module")
-def nodes(servers: list[Node], request: pytest.FixtureRequest) -> Iterator[Nodes]:
+def nodes(servers: list[Cluster], request: pytest.FixtureRequest) -> Iterator[Nodes]:
     """A Citus cluster whose nodes share their models, in new databases for the module."""
     dbname = request.module.__name__.rpartition(".")[2]
     coordinator, *workers, spare = servers
     for node in servers:
-        node.server.create_database(dbname, replace=True)
+        node.create_database(dbname, replace=True)
         with node.connect(dbname) as connection:
             connection.execute("CREATE EXTENSION citus")
     with coordinator.connect(dbname) as connection:
-        connection.execute("SELECT citus_set_coordinator_host(%s, %s)", coordinator.address)
+        connection.execute("SELECT citus_set_coordinator_host(%s, %s)", address(coordinator))
         for worker in workers:
-            connection.execute("SELECT citus_add_node(%s, %s)", worker.address)
+            connection.execute("SELECT citus_add_node(%s, %s)", address(worker))
         connection.execute("CREATE EXTENSION pgboost_citus CASCADE")
         connection.execute("SELECT pgboost_sync_nodes()")
     yield Nodes(dbname, coordinator, workers, spare)
@@ -120,7 +106,7 @@ def connect(nodes: Nodes) -> Iterator[Connect]:
     """Opens connections, `connect(node=..., user=...)`, to the coordinator unless told otherwise."""
 
     def connected(
-        node: Node = nodes.coordinator, user: str = "postgres", autocommit: bool = True
+        node: Cluster = nodes.coordinator, user: str = "postgres", autocommit: bool = True
     ) -> Connection:
         return node.connect(nodes.dbname, user, autocommit)
 

@@ -87,16 +87,13 @@ def test_load_by_a_user(nodes: Nodes, connection: Connection, connect: Connect) 
     connection.execute("GRANT EXECUTE ON FUNCTION load_model TO loader")
     connect(user="loader").execute(LOAD, ("theirs", file_of("price")))
     assert on_all(nodes) == [("theirs", 1, True, "loader")]
-    with pytest.raises(errors.InsufficientPrivilege):
-        connect(user="loader").execute("SELECT pgboost_sync_nodes()")
-    with pytest.raises(errors.InsufficientPrivilege):
-        connect(user="loader").execute(
-            "INSERT INTO pgboost_change VALUES (gen_random_uuid(), 'model', 'keep', '[]')"
-        )
-    with pytest.raises(errors.InsufficientPrivilege):
-        connect(user="loader").execute(
-            "SELECT pgboost_tell_nodes('pgboost_catalog.model', 'keep', '[]')"
-        )
+    for statement in (
+        "SELECT pgboost_sync_nodes()",
+        "INSERT INTO pgboost_change VALUES (gen_random_uuid(), 'model', 'keep', '[]')",
+        "SELECT pgboost_tell_nodes('pgboost_catalog.model', 'keep', '[]')",
+    ):
+        with pytest.raises(errors.InsufficientPrivilege):
+            connect(user="loader").execute(statement)
     connection.execute("SELECT drop_model('theirs')")
     connection.execute("REVOKE EXECUTE ON FUNCTION load_model FROM loader")
     connection.execute("DROP ROLE loader")

@@ -8,21 +8,22 @@ import pytest
 from psycopg import Connection, errors
 
 from tests.connections import Connect
-from tests.extension.citus.conftest import Node, Nodes, file_of
+from tests.extension.citus.conftest import Nodes, address, file_of
+from tools.cluster import Cluster
 from tools.cluster.server import bin_directory
 
 LOAD = "SELECT load_model('price', %s)"
 
 
-def pg_ctl(node: Node, verb: str, *options: str) -> None:
-    place = node.server.place
+def pg_ctl(node: Cluster, verb: str, *options: str) -> None:
+    place = node.place
     place.run(bin_directory() / "pg_ctl", verb, "-D", place.data, "-w", *options)
 
 
 @contextmanager
-def stopped(node: Node) -> Iterator[None]:
+def stopped(node: Cluster) -> Iterator[None]:
     """Stops a server as a crash would, and starts it again with the options that it had."""
-    place = node.server.place
+    place = node.place
     _, _, options = (place.data / "postmaster.opts").read_text().strip().partition(" ")
     pg_ctl(node, "stop", "-m", "immediate")
     try:
@@ -51,16 +52,15 @@ def test_a_worker_dies(nodes: Nodes, connect: Connect, moment: str) -> None:
     assert versions(nodes) == expected
     with connect() as after:
         after.execute(LOAD, (file_of("price"),))
-        assert after.execute("SELECT bool_and(same) FROM pgboost_check_nodes()").fetchone() == (
-            True,
-        )
+        agree = after.execute("SELECT bool_and(same) FROM pgboost_check_nodes()").fetchone()
+        assert agree == (True,)
 
 
 def test_a_new_node_gets_its_models(nodes: Nodes, connection: Connection) -> None:
     """Before that it answers with an error."""
-    connection.execute("SELECT load_model('price', %s)", (file_of("price"),))
-    connection.execute("SELECT load_model('price', %s)", (file_of("price"),))
-    connection.execute("SELECT citus_add_node(%s, %s)", nodes.spare.address)
+    for _ in range(2):
+        connection.execute(LOAD, (file_of("price"),))
+    connection.execute("SELECT citus_add_node(%s, %s)", address(nodes.spare))
     query = "SELECT predict('price', 90, 3, 20)"
     (expected,) = connection.execute(query).fetchone()
     with nodes.spare.connect(nodes.dbname) as new:
@@ -71,4 +71,4 @@ def test_a_new_node_gets_its_models(nodes: Nodes, connection: Connection) -> Non
         assert new.execute("SELECT predict('price@1', 90, 3, 20)").fetchone() == (expected,)
     checked = connection.execute("SELECT same FROM pgboost_check_nodes()").fetchall()
     assert checked == [(True,)] * 4
-    connection.execute("SELECT citus_remove_node(%s, %s)", nodes.spare.address)
+    connection.execute("SELECT citus_remove_node(%s, %s)", address(nodes.spare))

@@ -5,7 +5,7 @@ from psycopg import Connection, errors
 
 from tests.connections import Connect
 from tests.extension.citus.conftest import Nodes, file_of
-from tests.extension.packaging.planted import attack
+from tests.extension.packaging.conftest import attack
 
 TRIGGERS = ("pgboost_make_change", "pgboost_registry_row_changed", "pgboost_registry_truncated")
 

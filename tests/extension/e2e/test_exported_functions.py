@@ -13,7 +13,7 @@ import catboost
 import lightgbm as lgb
 from tests.connections import make_table
 from tests.extension.e2e.reference import column, model_bytes
-from tests.extension.lifecycle.client_programs import psql, restored
+from tests.extension.lifecycle.conftest import psql, restored
 from tools.cluster import Cluster
 
 # As arguments, keys and labels; the last two are one name once PostgreSQL has cut them.

@@ -14,7 +14,7 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import Dashboard
 from psycopg import Connection
 
-from tests.extension.batch.tables import create
+from tests.extension.batch.conftest import create
 from tools.cluster.server import Cluster
 
 INTEGRATIONS = Path(__file__).resolve().parents[3] / "packaging" / "monitoring"

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from psycopg import Connection
 
-XGBOOST_VERSION = [3, 2, 0]
 NO_PARENT = 2147483647
 # A row of a grown model's features.
 ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, 0.5]::real[]"
@@ -43,38 +42,44 @@ def _leaf(value: float, features: int) -> dict:
     return _tree(0, features, [-1], [-1], split)
 
 
-def _model(trees: list[dict], features: int) -> bytes:
-    booster = {
-        "model": {
-            "gbtree_model_param": {"num_parallel_tree": "1", "num_trees": str(len(trees))},
-            "iteration_indptr": list(range(len(trees) + 1)),
-            "tree_info": [0] * len(trees),
-            "trees": trees,
+def _learner(trees: list[dict], features: int) -> dict:
+    return {
+        "learner": {
+            "attributes": {}, "feature_names": [f"f{i + 1}" for i in range(features)],
+            "feature_types": [],
+            "gradient_booster": {
+                "model": {
+                    "gbtree_model_param": {"num_parallel_tree": "1", "num_trees": str(len(trees))},
+                    "iteration_indptr": np.arange(len(trees) + 1, dtype=np.int32),
+                    "tree_info": np.zeros(len(trees), np.int32),
+                    "trees": trees,
+                },
+                "name": "gbtree",
+            },
+            "learner_model_param": {
+                "base_score": "0E0", "boost_from_average": "0", "num_class": "0",
+                "num_feature": str(features), "num_target": "1",
+            },
+            "objective": {"name": "reg:squarederror", "reg_loss_param": {"scale_pos_weight": "1"}},
         },
-        "name": "gbtree",
-    }
-    learner = {
-        "attributes": {}, "feature_names": [f"f{i + 1}" for i in range(features)],
-        "feature_types": [], "gradient_booster": booster,
-        "learner_model_param": {
-            "base_score": "0E0", "boost_from_average": "0", "num_class": "0",
-            "num_feature": str(features), "num_target": "1",
-        },
-        "objective": {"name": "reg:squarederror", "reg_loss_param": {"scale_pos_weight": "1"}},
+        "version": np.array([3, 2, 0], np.int32),
     }  # fmt: skip
-    return json.dumps({"learner": learner, "version": XGBOOST_VERSION}).encode()
+
+
+def _json(model: dict) -> bytes:
+    return json.dumps(model, default=np.ndarray.tolist).encode()
 
 
 def constant(value: float) -> bytes:
     """A model of one feature that answers the value, which must be a whole number."""
-    return _model([_leaf(value, 1)], 1)
+    return _json(_learner([_leaf(value, 1)], 1))
 
 
 def named(features: int) -> bytes:
     """A constant model of features with long names."""
-    model = json.loads(_model([_leaf(1, features)], features))
+    model = _learner([_leaf(1, features)], features)
     model["learner"]["feature_names"] = [f"feature_{index:052}" for index in range(features)]
-    return json.dumps(model).encode()
+    return _json(model)
 
 
 def grown(trees: int, depth: int, features: int = 10, seed: int = 1) -> bytes:
@@ -84,25 +89,22 @@ def grown(trees: int, depth: int, features: int = 10, seed: int = 1) -> bytes:
     leaves = [-1] * (nodes - inner)
     left = [2 * i + 1 for i in range(inner)] + leaves
     right = [2 * i + 2 for i in range(inner)] + leaves
-    return _model(
-        [
-            _tree(index, features, left, right, {
-                "default_left": generator.integers(0, 2, nodes).tolist(),
-                "conditions": generator.random(nodes).round(6).tolist(),
-                "indices": generator.integers(0, features, inner).tolist() + [0] * len(leaves),
-            })
-            for index in range(trees)
-        ],
-        features,
-    )  # fmt: skip
+    made = [
+        _tree(index, features, left, right, {
+            "default_left": generator.integers(0, 2, nodes).tolist(),
+            "conditions": generator.random(nodes).round(6).tolist(),
+            "indices": generator.integers(0, features, inner).tolist() + [0] * len(leaves),
+        })
+        for index in range(trees)
+    ]  # fmt: skip
+    return _json(_learner(made, features))
 
 
 def uneven(trees: int, leaves: int, depth: int, features: int = 30, seed: int = 1) -> bytes:
     """Trees of random splits, with this number of leaves and depth."""
     generator = np.random.default_rng(seed)
-    return _model(
-        [_uneven(index, leaves, depth, features, generator) for index in range(trees)], features
-    )
+    made = [_uneven(index, leaves, depth, features, generator) for index in range(trees)]
+    return _json(_learner(made, features))
 
 
 def _uneven(
@@ -187,60 +189,46 @@ def chains(trees: int, depth: int, features: int = 10, seed: int = 1) -> bytes:
 
     def children(first: int) -> np.ndarray:
         # Node 2i splits into the leaf 2i + 1 and the node 2i + 2.
-        found = np.full(nodes, -1)
+        found = np.full(nodes, -1, np.int16)
         found[2 * splits] = 2 * splits + first
         return found
 
-    zeros = np.zeros(nodes)
-    constant = b"".join([
-        _key("default_left"), _typed("U", zeros), _key("left_children"), _typed("I", children(1)),
-        _key("loss_changes"), _typed("U", zeros), _key("right_children"), _typed("I", children(2)),
-        _key("sum_hessian"), _typed("U", zeros),
-        _key("tree_param"), _object({"num_nodes": nodes, "size_leaf_vector": 1}), b"}",
-    ])  # fmt: skip
-    document = [
-        b"{", _key("learner"), b"{", _key("attributes"), b"{}", _key("feature_names"), b"[]",
-        _key("feature_types"), b"[]", _key("gradient_booster"), b"{", _key("model"), b"{",
-        _key("gbtree_model_param"), _object({"num_parallel_tree": 1, "num_trees": trees}),
-        _key("iteration_indptr"), _typed("l", np.arange(trees + 1)),
-        _key("tree_info"), _typed("l", np.zeros(trees)), _key("trees"), b"[",
+    zeros = np.zeros(nodes, np.uint8)
+    constant = {
+        "default_left": zeros, "left_children": children(1), "loss_changes": zeros,
+        "right_children": children(2), "sum_hessian": zeros,
+        "tree_param": {"num_nodes": nodes, "size_leaf_vector": 1},
+    }  # fmt: skip
+    made = [
+        {
+            "split_indices": generator.integers(0, features, nodes).astype(np.uint8),
+            "split_conditions": generator.random(nodes).astype(np.float32), **constant,
+        }
+        for _ in range(trees)
     ]  # fmt: skip
-    for _ in range(trees):
-        indices, conditions = generator.integers(0, features, nodes), generator.random(nodes)
-        document += [
-            b"{", _key("split_conditions"), _typed("d", conditions),
-            _key("split_indices"), _typed("U", indices), constant,
-        ]  # fmt: skip
-    shape = {"base_score": "0E0", "num_class": 0, "num_feature": features, "num_target": 1}
-    document += [
-        b"]}", _key("name"), _text("gbtree"), b"}", _key("learner_model_param"), _object(shape),
-        _key("objective"), b"{", _key("name"), _text("reg:squarederror"), b"}}",
-        _key("version"), _typed("l", np.array(XGBOOST_VERSION)), b"}",
-    ]  # fmt: skip
-    return b"".join(document)
+    return _ubjson(_learner(made, features))
 
 
 def padded(content: bytes, more: int) -> bytes:
     """A UBJSON model with `more` bytes of padding, which readers skip."""
-    values = np.random.default_rng(1).integers(0, 256, more)
-    return b"{" + _key("padding") + _typed("U", values) + content[1:]
+    values = np.random.default_rng(1).integers(0, 256, more).astype(np.uint8)
+    return _ubjson({"padding": values})[:-1] + content[1:]
 
 
-UBJSON_TYPES = {"U": ">u1", "I": ">i2", "l": ">i4", "d": ">f4"}
+UBJSON_TYPES = {"uint8": "U", "int16": "I", "int32": "l", "float32": "d"}
+
+
+def _ubjson(value: Any) -> bytes:
+    """Objects, lists, arrays of numbers, and texts."""
+    if isinstance(value, dict):
+        return b"{%s}" % b"".join(_key(name) + _ubjson(part) for name, part in value.items())
+    if isinstance(value, list):
+        return b"[%s]" % b"".join(map(_ubjson, value))
+    if isinstance(value, np.ndarray):
+        head = f"[${UBJSON_TYPES[value.dtype.name]}#l".encode() + len(value).to_bytes(4, "big")
+        return head + value.astype(value.dtype.newbyteorder(">")).tobytes()
+    return b"S" + _key(str(value))
 
 
 def _key(name: str) -> bytes:
     return b"U" + bytes([len(name)]) + name.encode()
-
-
-def _text(value: str) -> bytes:
-    return b"S" + _key(value)
-
-
-def _object(values: dict[str, object]) -> bytes:
-    return b"{" + b"".join(_key(key) + _text(str(value)) for key, value in values.items()) + b"}"
-
-
-def _typed(element: str, values: np.ndarray) -> bytes:
-    head = f"[${element}#".encode() + b"l" + len(values).to_bytes(4, "big")
-    return head + values.astype(UBJSON_TYPES[element]).tobytes()

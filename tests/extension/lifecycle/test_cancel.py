@@ -143,8 +143,11 @@ def test_a_statement_ends_soon(connect: Connect, name: str, end: str) -> None:
     assert one(connection if end == "pg_cancel_backend" else admin, PREDICT)
 
 
-def test_a_model_per_row_is_predicted_in_batches(connect: Connect) -> None:
-    assert "by column" in plan_of(connect(), BY_COLUMN)
+def test_scans_predict_in_batches(connection: Connection) -> None:
+    assert all(
+        "BatchPredict" in plan_of(connection, STATEMENTS[f"a scan of {form}"]) for form in FORMS
+    )
+    assert "by column" in plan_of(connection, BY_COLUMN)
 
 
 @pytest.mark.parametrize("work_mem", ["64kB", "1GB"])
@@ -306,8 +309,5 @@ def test_statements_on_the_largest_file_are_cancelled(
 
 def test_a_model_file_is_stored_as_it_is(connection: Connection) -> None:
     """PostgreSQL takes longer to compress a file than to store it, and cannot be interrupted."""
-    load(connection, "m", grown(20, 6))
-    stored = (
-        "SELECT every(pg_column_size(bytes) >= octet_length(bytes)) FROM pgboost_catalog.file_part"
-    )
-    assert one(connection, stored)
+    stored = "every(pg_column_size(bytes) >= octet_length(bytes))"
+    assert one(connection, f"SELECT {stored} FROM pgboost_catalog.file_part")

@@ -18,6 +18,7 @@ from tools.cluster import Cluster
 
 RECOVERY_SECONDS = 30
 SHUTDOWN_SECONDS = 5
+SCAN = f"SELECT count(predict('m', {ROW})) FROM generate_series(1, 100000000)"
 
 
 def until_it_fails(connection: Connection) -> None:
@@ -89,8 +90,23 @@ def test_a_load_that_is_killed_stores_nothing(
         assert one(afterwards, digest)
 
 
-def test_after_the_crashes_the_same_model_loads(spare: Cluster, content: bytes) -> None:
+def test_commits_survive_a_crash_and_images_are_checked(
+    spare: Cluster, load_seconds: float, content: bytes
+) -> None:
+    """Of a scan; the model whose loads were killed loads as well."""
     with spare.connect() as connection:
+        connection.execute("SET synchronous_commit = on")
+        for number in range(5):
+            load(connection, "c", constant(number))
+        connection.execute("SELECT deploy_model('c@3')")
+    kill_during(spare, SCAN, 0.2)
+    # As after a power failure, which may leave a file that was renamed and not yet written.
+    for path in Path(spare.place.data, "pgboost").glob("*/*.image"):
+        os.truncate(path, 100)
+    with connect_after_recovery(spare) as connection:
+        assert value(connection, "c") == 2
+        assert [value(connection, f"c@{version}") for version in range(1, 6)] == [0, 1, 2, 3, 4]
+        assert one(connection, f"SELECT predict('m', {ROW}) = value FROM answer")
         assert load(connection, "large", content) == 1
         expected = one(connection, f"SELECT predict('large', {ROW})")
     with spare.connect() as another:
@@ -99,38 +115,10 @@ def test_after_the_crashes_the_same_model_loads(spare: Cluster, content: bytes) 
         another.execute("SELECT drop_model('large')")
 
 
-def test_commits_survive_a_crash_and_images_are_checked(
-    spare: Cluster, load_seconds: float
-) -> None:
-    with spare.connect() as connection:
-        connection.execute("SET synchronous_commit = on")
-        for number in range(5):
-            load(connection, "c", constant(number))
-        connection.execute("SELECT deploy_model('c@3')")
-    kill_during(spare, "SELECT pg_sleep(10)", 0.05)
-    # As after a power failure, which may leave a file that was renamed and not yet written.
-    for path in Path(spare.place.data, "pgboost").glob("*/*.image"):
-        os.truncate(path, 100)
-    with connect_after_recovery(spare) as connection:
-        assert value(connection, "c") == 2
-        assert [value(connection, f"c@{version}") for version in range(1, 6)] == [0, 1, 2, 3, 4]
-        assert one(connection, f"SELECT predict('m', {ROW}) = value FROM answer")
-
-
-def test_a_scan_that_is_killed_hurts_nobody_elses_models(
-    spare: Cluster, load_seconds: float
-) -> None:
-    scan = f"SELECT count(predict('m', {ROW})) FROM generate_series(1, 100000000)"
-    kill_during(spare, scan, 0.2)
-    with connect_after_recovery(spare) as connection:
-        assert one(connection, f"SELECT predict('m', {ROW}) = value FROM answer")
-
-
 def test_a_fast_shutdown_does_not_wait_for_a_scan(spare: Cluster, load_seconds: float) -> None:
     scanning = spare.connect()
-    scan = f"SELECT count(predict('m', {ROW})) FROM generate_series(1, 100000000)"
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(scanning.execute, scan)
+        running = pool.submit(scanning.execute, SCAN)
         threading.Event().wait(0.2)
         assert running.running()
         begin = time.monotonic()

@@ -1,36 +1,38 @@
-"""Models move with pg_dump: into another database, and into a cluster without their roles."""
+"""Models move with pg_dump, into another database, and into a cluster without their roles; so do objects that
+depend on a pinned version, in the order that each kind needs."""
 
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from psycopg import errors
+from psycopg import Connection, errors
 
-from tests.connections import Connect
-from tests.extension.lifecycle.client_programs import psql, restored, run
+from tests.connections import Connect, plan_of
+from tests.extension.lifecycle.conftest import moved, psql, restored, run
 from tests.extension.lifecycle.models import ROW, constant, grown, load, load_doubles, one, value
 from tools.cluster import Cluster
 from tools.cluster.server import bin_directory
 
 LARGE_BYTES = 30_000_000
+ROLES = ("dump_owner", "dump_user", "dump_loader")
+SCORE = "predict_pinned('m@1', a, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, NULL)"
+SCHEMA = "SELECT extnamespace::regnamespace::text FROM pg_extension WHERE extname = 'pgboost'"
 
 
 @pytest.fixture(scope="module", autouse=True)
 def roles(cluster: Cluster) -> Iterator[None]:
     """An owner, a user and a loader; all are there for most of the tests."""
     with cluster.connect() as connection:
-        for role in ("dump_owner", "dump_user", "dump_loader"):
+        for role in ROLES:
             connection.execute(f"CREATE ROLE {role} LOGIN")
     yield
     with cluster.connect() as connection:
         databases = connection.execute("SELECT datname FROM pg_database WHERE datallowconn")
         for (database,) in databases.fetchall():
             with cluster.connect(database) as inside:
-                for role in ("dump_owner", "dump_user", "dump_loader"):
-                    inside.execute(f"DROP OWNED BY {role}")
-        for role in ("dump_owner", "dump_user", "dump_loader"):
-            connection.execute(f"DROP ROLE {role}")
+                inside.execute(f"DROP OWNED BY {', '.join(ROLES)}")
+        connection.execute(f"DROP ROLE {', '.join(ROLES)}")
 
 
 @pytest.fixture(scope="module")
@@ -61,17 +63,15 @@ def source(cluster: Cluster, dbname: str) -> str:
     return dbname
 
 
-def facts(cluster: Cluster, database: str) -> list[tuple]:
+def facts(connection: Connection) -> list[tuple]:
     """The registry's content, and the answer of each version."""
-    query = """
-        SELECT name, version, deployed, owner::text, objective, features, trees, size, loaded_by,
-               loaded_at, model_info(name || '@' || version) ->> 'sha256',
-               model_info(name || '@' || version) ->> 'real_input',
-               model_info(name || '@' || version) ->> 'unknown_category',
-               CASE WHEN features = 1 THEN predict_margin(name || '@' || version, 0.1::real)
-                    ELSE predict_margin(name || '@' || version, %s) END,
-               (SELECT jsonb_agg(p) FROM feature_baseline(name || '@' || version) AS p)
-          FROM pgboost_models ORDER BY name, version""".replace("%s", ROW)
+    query = f"""
+        SELECT m, i ->> 'sha256', i ->> 'real_input', i ->> 'unknown_category',
+               CASE WHEN features = 1 THEN predict_margin(reference, 0.1::real)
+                    ELSE predict_margin(reference, {ROW}) END,
+               (SELECT jsonb_agg(p) FROM feature_baseline(reference) AS p)
+          FROM pgboost_models AS m, LATERAL (SELECT name || '@' || version AS reference) AS r,
+               LATERAL model_info(reference) AS i ORDER BY name, version"""
     rights = "SELECT model, role::text, privilege FROM pgboost_catalog.privilege ORDER BY 1, 2, 3"
     aliases = "SELECT name, alias, version, predict(name || '@' || alias, 1) FROM pgboost_aliases"
     deployments = "SELECT d, comment FROM pgboost_deployments AS d ORDER BY name, number"
@@ -80,18 +80,21 @@ def facts(cluster: Cluster, database: str) -> list[tuple]:
           FROM pg_proc AS p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) AS a
          WHERE p.oid IN (SELECT objid FROM pg_depend AS d JOIN pg_extension AS e ON e.oid = refobjid
                           WHERE e.extname = 'pgboost' AND d.deptype = 'e') ORDER BY 1, 2, 3"""
-    with cluster.connect(database) as connection:
-        return [
-            row
-            for part in (query, rights, aliases, deployments, functions)
-            for row in connection.execute(part).fetchall()
-        ]
+    return [
+        row
+        for part in (query, rights, aliases, deployments, functions)
+        for row in connection.execute(part).fetchall()
+    ]
 
 
-def test_plain_dump_restores_everything(cluster: Cluster, source: str) -> None:
-    before = facts(cluster, source)
+@pytest.mark.parametrize("way", ["plain", "archive", "two jobs"])
+def test_a_dump_restores_everything(
+    cluster: Cluster, connection: Connection, source: str, tmp_path: Path, way: str
+) -> None:
+    before = facts(connection)
     assert len(before) > 20
-    assert facts(cluster, restored(cluster, source, "dump_plain")) == before
+    with cluster.connect(moved(cluster, source, way, tmp_path)) as copy:
+        assert facts(copy) == before
 
 
 def test_a_function_of_a_model_is_restored_and_goes_with_it(cluster: Cluster, source: str) -> None:
@@ -99,17 +102,6 @@ def test_a_function_of_a_model_is_restored_and_goes_with_it(cluster: Cluster, so
         assert one(connection, "SELECT best_of_m(1)") == 3
         connection.execute("SELECT drop_model('m')")
         assert one(connection, "SELECT to_regproc('best_of_m') IS NULL")
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_custom_dump_restores_everything(
-    cluster: Cluster, source: str, tmp_path: Path, jobs: int
-) -> None:
-    cluster.create_database("dump_custom", replace=True)
-    archive = tmp_path / "archive"
-    run(cluster, source, "pg_dump", "--format=custom", "--file", archive)
-    run(cluster, "dump_custom", "pg_restore", f"--jobs={jobs}", "-d", "dump_custom", archive)
-    assert facts(cluster, "dump_custom") == facts(cluster, source)
 
 
 def test_rights_hold_after_the_restore(cluster: Cluster, source: str) -> None:
@@ -192,3 +184,90 @@ def test_a_large_model_is_dumped(cluster: Cluster, connect: Connect) -> None:
     with cluster.connect(restored(cluster, "dump_large", "dump_larger")) as connection:
         assert one(connection, f"SELECT predict_margin('large', {ROW})") == expected
         assert bytes(one(connection, "SELECT export_model('large')")) == content
+
+
+def pinned(cluster: Cluster, schema: str, generated: bool, table: str = "public.a_table") -> str:
+    """The name of a new database with a pinned version and a table that depends on it."""
+    database = "dump_pinned"
+    cluster.create_database(database, replace=True)
+    with cluster.connect(database) as connection:
+        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}; CREATE SCHEMA app")
+        connection.execute(f"CREATE EXTENSION pgboost SCHEMA {schema}")
+        connection.execute(f"SET search_path = {schema}, public")
+        load(connection, "m", grown(20, 5))
+        connection.execute("SELECT pin_model('m@1'), set_alias('m@1', 'champion')")
+        call = f"{schema}.{SCORE}"
+        score = f", score real GENERATED ALWAYS AS ({call}) STORED" if generated else ""
+        connection.execute(f"CREATE TABLE {table} (a real{score})")
+        rows = "SELECT i / 100.0 FROM generate_series(1, 500) AS i"
+        connection.execute(f"INSERT INTO {table} {rows}")
+        connection.execute(f"CREATE INDEX by_score ON {table} (({call}))")
+    return database
+
+
+def scores(cluster: Cluster, database: str, table: str = "public.a_table") -> list[tuple]:
+    """The rows, their scores by the index, and that the version is still guarded."""
+    with cluster.connect(database) as connection:
+        connection.execute(f"SET search_path = {one(connection, SCHEMA)}, public")
+        connection.execute("SET enable_seqscan = off")
+        for call in ("unpin_model('m@1')", "drop_model('m')"):
+            with pytest.raises(errors.ObjectInUse):
+                connection.execute(f"SELECT {call}")
+        query = f"SELECT t.*, {SCORE} FROM {table} AS t ORDER BY {SCORE}, a"
+        assert "by_score" in plan_of(connection, query)
+        aliases = connection.execute("SELECT * FROM pgboost_aliases").fetchall()
+        return aliases + connection.execute(query).fetchall()
+
+
+# In parallel section by section: otherwise an index may be built before the models are restored.
+@pytest.mark.parametrize(
+    ("way", "schema", "generated"),
+    [
+        *((way, "public", False) for way in ("plain", "archive", "sections")),
+        *(("plain", schema, True) for schema in ("public", "zoo")),
+    ],
+)
+def test_dependents_of_a_pinned_version_are_restored(
+    cluster: Cluster, tmp_path: Path, way: str, schema: str, generated: bool
+) -> None:
+    database = pinned(cluster, schema, generated)
+    before = scores(cluster, database)
+    assert len(before) > 500
+    assert scores(cluster, moved(cluster, database, way, tmp_path)) == before
+
+
+def test_a_dump_keeps_which_numbers_were_pinned(cluster: Cluster) -> None:
+    """Also the numbers of dropped models, whose stored results must never become another model's."""
+    database = pinned(cluster, "public", generated=False)
+    with cluster.connect(database) as connection:
+        connection.execute("DROP TABLE a_table")
+        connection.execute("SELECT unpin_model('m@1'), drop_model('m')")
+    with cluster.connect(restored(cluster, database, "moved")) as connection:
+        assert load(connection, "m", grown(20, 5)) == 2
+        assert load(connection, "other", grown(20, 5)) == 1
+
+
+def test_a_generated_column_of_an_earlier_schema_needs_the_models_first(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """pg_dump writes app.a_table before pgboost_catalog.model, as the SQL reference says."""
+    table, target = "app.a_table", "moved"
+    database = pinned(cluster, "public", generated=True, table=table)
+    with pytest.raises(AssertionError, match='model "m" does not exist'):
+        restored(cluster, database, target)
+    cluster.create_database(target, replace=True)
+    archive, models, others = (tmp_path / name for name in ("archive", "models", "others"))
+    run(cluster, database, "pg_dump", "--format=custom", "--file", archive)
+    listed = run(cluster, target, "pg_restore", "--list", archive).decode().splitlines()
+    data = [line for line in listed if " TABLE DATA " in line]
+    models.write_text("\n".join(line for line in data if " pgboost_catalog " in line))
+    others.write_text("\n".join(line for line in data if " pgboost_catalog " not in line))
+    steps = [
+        "--section=pre-data",
+        f"--use-list={models}",
+        f"--use-list={others}",
+        "--section=post-data",
+    ]
+    for step in steps:
+        run(cluster, target, "pg_restore", step, "-d", target, archive)
+    assert scores(cluster, target, table) == scores(cluster, database, table)

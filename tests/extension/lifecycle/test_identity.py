@@ -1,14 +1,12 @@
 """A freed name, or the number of a dropped role, gives no access to the former model."""
 
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
 from psycopg import Connection, errors
 
-from tests.connections import Connect, waits
+from tests.connections import Connect
 from tests.extension.lifecycle.conftest import PREFERRED_PORT, STATE
 from tests.extension.lifecycle.models import constant, drop_all, load, one
 from tools.cluster import Cluster, start
@@ -119,33 +117,19 @@ def test_an_open_cursor_reads_nothing_of_the_former_model(
         old.execute("FETCH ALL FROM c").fetchall()
 
 
-@contextmanager
-def waiting(observer: Connection, session: Connection, *run: str) -> Iterator[Future]:
-    """Runs statements in a thread, once they wait for a lock; the context ends after them."""
-
-    def execute() -> None:
-        for statement in run:
-            session.execute(statement)
-
-    with ThreadPoolExecutor(1) as pool:
-        ended = pool.submit(execute)
-        waits(observer, session)
-        yield ended
-
-
 @pytest.mark.parametrize("how", HOW_FREED)
 @pytest.mark.parametrize("name", ["predict", "model_info", "export_model", "feature_baseline"])
 def test_a_slow_statement_reads_nothing_of_the_former_model(
-    connect: Connect, owned: Connection, name: str, how: str
+    connect: Connect, owned: Connection, blocked: Callable, name: str, how: str
 ) -> None:
     """It begins before the name is taken, and comes to the model after that."""
     gate, slow = connect(), connect("loader")
     gate.execute("SELECT pg_advisory_lock(7)")
     call = READS[name].removeprefix("SELECT ").removeprefix("* FROM ")
     query = f"WITH w AS MATERIALIZED (SELECT pg_advisory_lock_shared(7)) SELECT {call} FROM w"
-    with waiting(gate, slow, query) as ended:
-        freed_and_taken(owned, connect("loader"), how)
-        gate.execute("SELECT pg_advisory_unlock(7)")
+    ended = blocked(slow, query)
+    freed_and_taken(owned, connect("loader"), how)
+    gate.execute("SELECT pg_advisory_unlock(7)")
     with pytest.raises(errors.InsufficientPrivilege):
         ended.result()
 
@@ -210,7 +194,7 @@ ORDERS = [pair for change in CHANGES for pair in ((CREATE, change), (change, CRE
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("level", ["READ COMMITTED", "REPEATABLE READ"])
 def test_a_function_of_a_model_is_made_or_the_model_changed(
-    connect: Connect, owned: Connection, order: tuple[str, str], level: str
+    connect: Connect, owned: Connection, blocked: Callable, order: tuple[str, str], level: str
 ) -> None:
     """In two open transactions: whichever comes first, no function is left without its model."""
     before, after = order
@@ -218,8 +202,9 @@ def test_a_function_of_a_model_is_made_or_the_model_changed(
     other.execute(f"BEGIN ISOLATION LEVEL {level}; SELECT 1")
     one_first.execute("BEGIN")
     one_first.execute(before)
-    with waiting(connection, other, after, "COMMIT") as ended:
-        one_first.execute("COMMIT")
+    ended = blocked(other, f"{after}; COMMIT")
+    one_first.execute("COMMIT")
+    failed = ended.exception()
     functions = "SELECT count(*) FROM pg_proc WHERE proname = 'of_pv'"
     models = "SELECT count(*) FROM pgboost_models WHERE name = 'pv'"
     noted = "SELECT count(*) FROM pgboost_catalog.function"
@@ -236,14 +221,14 @@ def test_a_function_of_a_model_is_made_or_the_model_changed(
         if after == CREATE
         else errors.ObjectInUse
     )
-    assert dropped_after or isinstance(ended.exception(), expected)
+    assert dropped_after or isinstance(failed, expected)
     other.execute("ROLLBACK")
     connection.execute("DROP FUNCTION IF EXISTS of_pv")
 
 
 @pytest.mark.parametrize("gone", ["drop_model('pv@2')", "drop_alias('pv@next')"])
 def test_a_function_of_a_version_that_goes_meanwhile_is_not_made(
-    connect: Connect, connection: Connection, owned: Connection, gone: str
+    connect: Connect, connection: Connection, owned: Connection, blocked: Callable, gone: str
 ) -> None:
     load(owned, "pv", constant(8))
     owned.execute("SELECT deploy_model('pv@1')")
@@ -254,8 +239,8 @@ def test_a_function_of_a_version_that_goes_meanwhile_is_not_made(
     owned.execute("BEGIN")
     owned.execute(f"SELECT {gone}")
     create = f"SELECT create_predict_function('{reference}', 'of_pv')"
-    with waiting(connection, other, create) as ended:
-        owned.execute("COMMIT")
+    ended = blocked(other, create)
+    owned.execute("COMMIT")
     with pytest.raises(errors.UndefinedObject):
         ended.result()
     assert one(connection, "SELECT to_regproc('of_pv') IS NULL")
@@ -310,17 +295,19 @@ def test_privileges_removed_by_drop_owned_stay_removed(
     ],
 )
 def test_a_role_is_named_while_another_is_named_or_loses_all(
-    connect: Connect, connection: Connection, owned: Connection, first: str, able: dict[str, str]
+    connect: Connect, owned: Connection, blocked: Callable, first: str, able: dict[str, str]
 ) -> None:
     """Both change one row of pg_type: the second waits, and does not report a concurrent update."""
+    connection = connect()
     connection.execute("CREATE ROLE former; CREATE ROLE latter")
     if "former" not in able:
         owned.execute("SELECT grant_model('pv', 'former')")
     changing, loader = connect(), connect("loader")
     load(loader, "other", constant(LOADERS))
     changing.execute(f"BEGIN; {first}")
-    with waiting(connection, loader, "SELECT grant_model('other', 'latter')"):
-        changing.execute("COMMIT")
+    ended = blocked(loader, "SELECT grant_model('other', 'latter')")
+    changing.execute("COMMIT")
+    ended.result()
     for role, model in able.items():
         connection.execute(f"SET ROLE {role}")
         assert one(connection, f"SELECT predict('{model}', 1)") in (OWNERS, LOADERS)

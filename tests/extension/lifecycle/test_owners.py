@@ -55,29 +55,26 @@ def namesake(owner: Connection, other: Connection, body: str) -> None:
     )
 
 
-# Bodies that another role can write, one of them the same as that of the model's function.
-BODIES = ["1", "predict('am', f0)"]
-
-
-@pytest.mark.parametrize("body", BODIES)
-@pytest.mark.parametrize("user", ["alice", "postgres"])
-def test_another_roles_function_of_that_name_stays(
-    connect: Connect, connection: Connection, user: str, body: str
+# Bodies that another role can write: one, and the same as that of the model's function.
+@pytest.mark.parametrize(
+    ("maker", "user", "body"),
+    [
+        ("bob", "alice", "1"),
+        ("bob", "alice", "predict('am', f0)"),
+        ("bob", "postgres", "1"),
+        ("bob", "postgres", "predict('am', f0)"),
+        ("alice", "alice", "1"),
+    ],
+)
+def test_a_function_of_that_name_made_anew_stays(
+    connect: Connect, connection: Connection, maker: str, user: str, body: str
 ) -> None:
     """It does not keep anybody from dropping the model."""
-    alice, bob = connect("alice"), connect("bob")
-    namesake(alice, bob, body)
+    namesake(connect("alice"), connect(maker), body)
     connect(user).execute("SELECT drop_model('am')")
     assert one(connection, "SELECT count(*) FROM pgboost_models") == 0
     assert is_there(connection)
     assert one(connection, "SELECT count(*) FROM pgboost_catalog.function") == 0
-
-
-def test_a_function_that_its_owner_wrote_anew_stays(connect: Connect) -> None:
-    alice = connect("alice")
-    namesake(alice, alice, "1")
-    alice.execute("SELECT drop_model('am')")
-    assert is_there(alice)
 
 
 @pytest.mark.parametrize("user", ["alice", "carl", "postgres"])

@@ -52,13 +52,16 @@ def serial(connect: Connect) -> Connection:
     return connection
 
 
-def workers_launched(connection: Connection, query: str) -> int:
+def node_with(connection: Connection, query: str, key: str) -> dict:
+    """The first node from the top of a plan that ran which has the key, else the last."""
     plan = one(connection, f"EXPLAIN (ANALYZE, FORMAT JSON) {query}")[0]["Plan"]
-    while "Workers Launched" not in plan:
-        if "Plans" not in plan:
-            return 0
+    while key not in plan and "Plans" in plan:
         plan = plan["Plans"][0]
-    return plan["Workers Launched"]
+    return plan
+
+
+def workers_launched(connection: Connection, query: str) -> int:
+    return node_with(connection, query, "Workers Launched").get("Workers Launched", 0)
 
 
 @pytest.mark.parametrize("workers", [2, 8])
@@ -82,6 +85,7 @@ def test_every_row_is_equal(connect: Connect, serial: Connection, form: str, wor
             for function in ("predict_array", "predict_margin", "predict_leaf", "predict_contribs")
         ],
         f"SELECT mean_abs_contribs(predict_contribs('m', {BY_COLUMN})) FROM points WHERE id <= 3000",
+        f"SELECT sum(predict('m', {BY_COLUMN})::numeric) FROM points",
         f"SELECT count(*) FROM points WHERE predict('m', {BY_COLUMN}) > 50",
     ],
 )
@@ -121,6 +125,9 @@ def test_predictions_of_workers_are_counted(connect: Connect) -> None:
     before = one(connection, counted)
     assert one(connection, query) == ROWS
     assert one(connection, counted) == before + ROWS
+    batch = node_with(connection, query, "Batched Rows")
+    assert batch["Batched Rows"] == ROWS
+    assert batch["Prediction Time"] > 0
 
 
 def test_an_error_in_a_worker_reaches_the_client(connect: Connect) -> None:

@@ -1,16 +1,15 @@
-"""Scores that triggers keep (`maintain_scores`): through dumps, replication, cancels and other sessions."""
+"""Scores that triggers keep (`maintain_scores`): through dumps, cancels and other sessions."""
 
 import random
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from psycopg import Connection, errors
 
 from tests.connections import Connect
-from tests.extension.lifecycle.client_programs import restored, run
-from tests.extension.lifecycle.conftest import restart
+from tests.extension.lifecycle.conftest import moved
 from tests.extension.lifecycle.models import constant, drop_all, grown, load, one
-from tests.extension.lifecycle.test_logical_replication import until
 from tools.cluster import Cluster
 
 SCORES = "SELECT array_agg((id, score, score_version)::text ORDER BY id) FROM scored"
@@ -32,22 +31,15 @@ def scored(connection: Connection) -> Iterator[None]:
     connection.execute("DROP TABLE IF EXISTS scored")
 
 
-@pytest.mark.parametrize("file_format", ["plain", "custom"])
+@pytest.mark.parametrize("way", ["plain", "archive"])
 def test_a_dump_brings_scores_and_triggers(
-    cluster: Cluster, connection: Connection, dbname: str, file_format: str
+    cluster: Cluster, connection: Connection, dbname: str, tmp_path: Path, way: str
 ) -> None:
     """Rows keep the scores of their version: restoring computes none."""
     connection.execute("UPDATE scored SET f1 = 0 WHERE id = 1")
     connection.execute("SELECT deploy_model('m@2')")
     connection.execute("INSERT INTO scored VALUES (0, 1)")
-    target = "scores_restored"
-    if file_format == "plain":
-        restored(cluster, dbname, target)
-    else:
-        cluster.create_database(target, replace=True)
-        dump = run(cluster, dbname, "pg_dump", "--format=custom")
-        run(cluster, target, "pg_restore", "-d", target, stdin=dump)
-    with cluster.connect(target) as copy:
+    with cluster.connect(moved(cluster, dbname, way, tmp_path)) as copy:
         assert one(copy, SCORES) == one(connection, SCORES)
         assert one(copy, BEHIND) == one(connection, BEHIND) == 5000
         copy.execute("INSERT INTO scored VALUES (-1, 1)")
@@ -64,9 +56,7 @@ def test_a_stopped_refresh_is_resumed(connection: Connection, connect: Connect) 
     stopped = connect()
     stopped.execute(
         "CREATE OR REPLACE FUNCTION stop_at() RETURNS trigger LANGUAGE plpgsql AS $$"
-        " BEGIN IF NEW.id = 3000 THEN RAISE EXCEPTION SQLSTATE '57014'; END IF; RETURN NEW; END $$"
-    )
-    stopped.execute(
+        " BEGIN IF NEW.id = 3000 THEN RAISE EXCEPTION SQLSTATE '57014'; END IF; RETURN NEW; END $$;"
         "CREATE TRIGGER stop_at BEFORE UPDATE ON scored FOR EACH ROW EXECUTE FUNCTION stop_at()"
     )
     with pytest.raises(errors.QueryCanceled):
@@ -75,9 +65,8 @@ def test_a_stopped_refresh_is_resumed(connection: Connection, connect: Connect) 
     assert 1000 <= one(connection, BEHIND) <= 4000
     connection.execute("CALL refresh_scores('scored', 500)")
     assert one(connection, BEHIND) == 0
-    assert (
-        one(connection, "SELECT count(*) FROM scored WHERE score = 2 AND score_version = 2") == 5000
-    )
+    made = "SELECT count(*) FROM scored WHERE score = 2 AND score_version = 2"
+    assert one(connection, made) == 5000
 
 
 def test_a_deployment_during_a_statement_counts_for_the_next(
@@ -164,31 +153,3 @@ def test_planted_objects_are_not_used(connection: Connection, connect: Connect) 
         assert one(user, "SHOW search_path") == "planted, public, pg_catalog"
     finally:
         connection.execute("DROP SCHEMA planted CASCADE")
-
-
-def test_logical_replication_copies_scores_or_makes_them(spare: Cluster) -> None:
-    """A subscriber keeps the publisher's scores, unless it is told to make its own."""
-    restart(spare, wal_level="logical")
-    spare.create_database("scores_subscriber")
-    with spare.connect() as publisher, spare.connect("scores_subscriber") as subscriber:
-        subscriber.execute("CREATE EXTENSION pgboost")
-        for side, number in ((publisher, 1), (subscriber, 5)):
-            load(side, "m", constant(number))
-            side.execute("CREATE TABLE scored (id integer PRIMARY KEY, f1 real)")
-            side.execute("CREATE TABLE plain (id integer PRIMARY KEY, f1 real)")
-            side.execute("SELECT maintain_scores('scored', 'm')")
-        subscriber.execute("SELECT maintain_scores('plain', 'm', replicated => true)")
-        publisher.execute("CREATE PUBLICATION p FOR TABLE scored, plain")
-        publisher.execute("SELECT pg_create_logical_replication_slot('scores', 'pgoutput')")
-        subscriber.execute(
-            f"CREATE SUBSCRIPTION s CONNECTION '{spare.conninfo()}' PUBLICATION p "
-            "WITH (create_slot = false, slot_name = 'scores')"
-        )
-        try:
-            publisher.execute("INSERT INTO scored VALUES (1, 1); INSERT INTO plain VALUES (1, 1)")
-            until(lambda: one(subscriber, "SELECT max(score) FROM scored"), 1)
-            until(lambda: one(subscriber, "SELECT max(score) FROM plain"), 5)
-        finally:
-            subscriber.execute("ALTER SUBSCRIPTION s DISABLE")
-            subscriber.execute("ALTER SUBSCRIPTION s SET (slot_name = NONE)")
-            subscriber.execute("DROP SUBSCRIPTION s")

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
+from tests.connections import waits
 from tests.extension.lifecycle.models import constant, load, one, value
-from tests.extension.lifecycle.test_writers import waits
 from tests.extension.long.faulty import server
 from tools.cluster import Cluster
 

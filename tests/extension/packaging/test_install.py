@@ -1,16 +1,26 @@
-"""`make install`: the installed files, and the messages for missing tools."""
+"""`make install`: the installed files, each function of the libraries, and the messages for missing tools.
+
+pgrx writes no SQL for these extensions (each function says `sql = false`), so what its macros declare is the
+function's symbol and its pg_finfo_ record. A script that names a symbol that the library does not have fails
+in CREATE EXTENSION; a function that no script names is found here.
+"""
 
 import os
+import re
 import resource
+import shutil
 import subprocess
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.extension.packaging.releases import present_version
+from tests.extension.packaging.conftest import EXTENSION, NAMES, PRESENT, ROOT, script
+from tools.cluster import start, stop
 from tools.cluster.server import installed
 
-REPOSITORY = Path(__file__).resolve().parents[3]
+MODEL = ROOT / "tests" / "extension" / "sql" / "models" / "price.ubj"
 OLD_RUST = """#!/bin/sh
 echo rustc 1.63.0
 """
@@ -37,7 +47,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """The output and the status of a script of the toolchain, with a limit of the size of files."""
     return subprocess.run(
-        [REPOSITORY / "tools" / "toolchain" / script],
+        [ROOT / "tools" / "toolchain" / script],
         env=os.environ | environment, capture_output=True, text=True, check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest)),
     )  # fmt: skip
@@ -66,10 +76,10 @@ def test_with_destdir_everything_goes_below_it(tmp_path: Path) -> None:
     libraries, scripts = (
         str(installed(option)).lstrip("/") for option in ("--pkglibdir", "--sharedir")
     )
-    for name in ("pgboost", "pgboost_train"):
+    for name in NAMES:
         assert f"{libraries}/{name}.so" in found
         assert f"{scripts}/extension/{name}.control" in found
-        assert f"{scripts}/extension/{name}--{present_version()}.sql" in found
+        assert f"{scripts}/extension/{name}--{PRESENT}.sql" in found
     assert f"{libraries}/pgboost_train/pgboost_trainer" in found
     assert f"{libraries}/pgboost_train/xgboost/lib/libxgboost.so" in found
     assert (tmp_path / libraries / "pgboost.so").stat().st_mode & 0o777 == 0o755
@@ -156,3 +166,61 @@ def test_on_a_full_disk_the_library_that_was_there_stays(tmp_path: Path) -> None
     assert f"error: {library} could not be written" in done.stderr
     assert library.read_text() == "the one before"
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [library]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_function_of_the_library_is_declared(name: str) -> None:
+    library = installed("--pkglibdir") / f"{name}.so"
+    listed = subprocess.run(
+        ["nm", "--dynamic", "--defined-only", library], capture_output=True, text=True, check=True
+    )
+    functions = set(re.findall(r" pg_finfo_(\w+)$", listed.stdout, re.MULTILINE))
+    scripts = "".join(path.read_text() for path in (EXTENSION / name).glob("*.sql"))
+    declared = re.findall(r"AS 'MODULE_PATHNAME', '(\w+)'", scripts)
+    assert functions == set(declared)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_installed_script_is_the_repositorys(name: str) -> None:
+    path = installed("--sharedir") / "extension" / f"{name}--{PRESENT}.sql"
+    assert path.read_bytes() == script(name).read_bytes()
+
+
+@pytest.fixture
+def image() -> Iterator[Path]:
+    """A directory with the files of an extension image, read-only."""
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        scripts = root / "share" / "extension"
+        scripts.mkdir(parents=True)
+        (root / "lib").mkdir()
+        shutil.copy(installed("--pkglibdir") / "pgboost.so", root / "lib")
+        for file in ("pgboost.control", f"pgboost--{PRESENT}.sql"):
+            shutil.copy(installed("--sharedir") / "extension" / file, scripts)
+        for path in (root, *root.rglob("*")):
+            path.chmod(0o555 if path.is_dir() or path.suffix == ".so" else 0o444)
+        yield root
+        for path in (root, *root.rglob("*")):
+            path.chmod(0o755)
+
+
+def test_it_predicts_from_a_read_only_directory(image: Path, tmp_path: Path) -> None:
+    """As CloudNativePG mounts an extension image: from PostgreSQL 18 on, along two paths."""
+    header = (installed("--includedir-server") / "pg_config.h").read_text()
+    if int(re.search(r"PG_MAJORVERSION_NUM (\d+)", header)[1]) < 18:
+        pytest.skip("PostgreSQL has no extension_control_path before 18")
+    paths = {
+        "extension_control_path": f"{image}/share:$system",
+        "dynamic_library_path": f"{image}/lib:$libdir",
+    }
+    state = tmp_path / "image"
+    running, _ = start(state, 54336, paths)
+    try:
+        with running.connect() as connection:
+            connection.execute("CREATE EXTENSION pgboost")
+            connection.execute("SELECT load_model('price', %s)", (MODEL.read_bytes(),))
+            assert connection.execute("SELECT predict('price', 60, 4, 1)").fetchone() == (110,)
+            backend = connection.info.backend_pid
+            assert f"{image}/lib/pgboost.so" in Path(f"/proc/{backend}/maps").read_text()
+    finally:
+        stop(state, delete=True)

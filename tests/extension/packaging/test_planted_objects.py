@@ -10,8 +10,13 @@ from psycopg import Connection, errors
 
 from tests.connections import Connect
 from tests.extension.lifecycle.models import constant, load, one
-from tests.extension.packaging.planted import attack, created
-from tests.extension.packaging.releases import EARLIER, NAMES, update_extensions
+from tests.extension.packaging.conftest import (
+    EARLIER,
+    NAMES,
+    attack,
+    created,
+    update_extensions,
+)
 from tests.extension.packaging.test_upgrade import schema
 from tools.cluster import Cluster
 
@@ -162,11 +167,7 @@ def test_creation_takes_no_schema_of_another_role(
         created(superuser)
     attacker.execute(f"DROP SCHEMA {REGISTRY}")
     created(superuser)
-    for statement in (
-        "CREATE TABLE {}.t (a int)",
-        "DROP SCHEMA {} CASCADE",
-        "ALTER SCHEMA {} RENAME TO t",
-    ):
+    for statement in ("CREATE TABLE {}.t (a int)", "DROP SCHEMA {}", "ALTER SCHEMA {} RENAME TO t"):
         with pytest.raises(errors.InsufficientPrivilege):
             attacker.execute(statement.format(REGISTRY))
     superuser.execute("REVOKE CREATE ON DATABASE planted FROM planter")
@@ -206,9 +207,8 @@ def test_a_function_made_of_a_model_calls_no_other(attacker: Connection, user: C
     attacker.execute(attack("predict", "text, VARIADIC double precision[]", "real"))
     with pytest.raises(errors.AmbiguousFunction) as raised:
         user.execute("SELECT create_predict_function('m', 'of_m_too', 'public')")
-    assert (
-        raised.value.diag.message_primary == 'the schema of pgboost has another function "predict"'
-    )
+    message = 'the schema of pgboost has another function "predict"'
+    assert raised.value.diag.message_primary == message
     assert one(user, "SELECT public.of_m(1)") == 1
 
 

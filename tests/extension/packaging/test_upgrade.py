@@ -11,8 +11,8 @@ import pytest
 from psycopg import Connection, errors
 
 from tests.connections import Connect
-from tests.extension.lifecycle.client_programs import psql, run
-from tests.extension.packaging.releases import EARLIER, NAMES, create_extensions, update_extensions
+from tests.extension.lifecycle.conftest import psql, run
+from tests.extension.packaging.conftest import EARLIER, NAMES, create_extensions, update_extensions
 from tools.cluster import Cluster
 
 DUMP = Path(__file__).parent / "release-1.0.0.sql"

@@ -1,8 +1,14 @@
-"""Tables with some NULLs and some unknown categories, and the models of tests/extension/sql that load."""
+"""Tables with some NULLs and some unknown categories, and the models of tests/extension/sql that load.
+
+A module's EXTRA are statements that make more of them.
+"""
 
 from pathlib import Path
 
 import psycopg
+import pytest
+
+from tools.cluster import Cluster
 
 MODELS = Path(__file__).resolve().parents[1] / "sql" / "models"
 ROWS = 1000
@@ -31,3 +37,22 @@ def create(connection: psycopg.Connection) -> None:
         if path.suffix in (".json", ".ubj") and path.stem != "linear":
             load = "SELECT load_model(%s, %s, categories => '{}')"
             connection.execute(load, (path.stem, path.read_bytes()))
+
+
+@pytest.fixture(scope="module")
+def tables(cluster: Cluster, dbname: str, request: pytest.FixtureRequest) -> None:
+    """The tables and models, and the module's extra ones."""
+    with cluster.connect(dbname) as connection:
+        create(connection)
+        for statement in getattr(request.module, "EXTRA", ()):
+            connection.execute(statement)
+
+
+def answer(connection: psycopg.Connection, query: str, batches: str) -> list | tuple:
+    """The rows with batches `on` or `off`, or the error's SQLSTATE and messages."""
+    connection.execute(f"SET pgboost.enable_batch = {batches}")
+    try:
+        return connection.execute(query).fetchall()
+    except psycopg.Error as error:
+        assert error.sqlstate is not None and not error.sqlstate.startswith("XX"), query
+        return error.sqlstate, error.diag.message_primary, error.diag.message_detail
