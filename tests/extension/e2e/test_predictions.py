@@ -21,8 +21,7 @@ from tests.extension.e2e import golden, reference
 from tests.extension.e2e.conftest import Load
 from tests.extension.e2e.reference import assert_near, assert_same_bits, column, floats, train
 from tests.extension.formats import catboost, lightgbm, xgboost
-from tests.extension.formats.frame import COLUMNS, ask, rounded, store
-from tests.extension.formats.model import LEAVES
+from tests.extension.formats.frame import COLUMNS, LEAVES, ask, rounded, store
 
 LIBRARIES = {"xgboost": xgboost, "lightgbm": lightgbm, "catboost": catboost}
 CASES = [(library, name) for library, module in LIBRARIES.items() for name in module.TESTED]

@@ -1,22 +1,20 @@
 """Compares predictions in SQL with those of each library, over freshly trained models: make compare-formats
 
-Every module of this folder with `models` is a library. For each of its models all rows are stored in a table,
-and `predict_margin` and `predict_array` of every row are compared with the library's own answers, rounded to
-real; where a library names classes, `predict_class` must give them. The table is written to standard output
-and into docs/benchmarks/formats.md.
+For each model all rows are stored in a table, and `predict_margin` and `predict_array` of every row are
+compared with the library's own answers, rounded to real; where a library names classes, `predict_class` must
+give them. The table is written to standard output and into docs/benchmarks/formats.md.
 """
 
-import importlib
-import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import psycopg
 
-import tests.extension.formats
 from tests.extension.e2e.reference import order
-from tests.extension.formats.model import Model
+from tests.extension.formats import catboost, lightgbm, onnx, xgboost
+from tests.extension.formats.frame import Model, rows_of
 from tools.cluster import start, stop
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -63,13 +61,24 @@ def compare(connection: psycopg.Connection, model: Model) -> str:
     return " | ".join(cells)
 
 
+def trained(library: ModuleType) -> Iterator[Model]:
+    """A library's models, with files of its formats in turn, and its predictions for all rows."""
+    frame = library.make_frame()
+    label, rows = library.make_label(frame), rows_of(frame, library.KINDS)
+    for number, (name, params) in enumerate(library.COMPARED.items()):
+        model = library.train(frame, label, params)
+        found = library.predictions(model, frame, params)
+        place = number % 2 - 1
+        named = f"{name} ({library.FORMATS[place]})" if library is catboost else name
+        file = library.files(model)[place]
+        yield Model(named, file, library.KINDS, rows, found.margins, found.values)
+
+
 def lines(connection: psycopg.Connection) -> Iterator[str]:
     """The lines of the table."""
-    for found in pkgutil.iter_modules(tests.extension.formats.__path__):
-        library = importlib.import_module(f"tests.extension.formats.{found.name}")
-        if hasattr(library, "models"):
-            for model in library.models():
-                yield f"| {library.NAME} | {compare(connection, model)} |"
+    for library in (catboost, lightgbm, onnx, xgboost):
+        for model in library.models() if library is onnx else trained(library):
+            yield f"| {library.NAME} | {compare(connection, model)} |"
 
 
 def main() -> None:

@@ -1,6 +1,5 @@
 """Models of CatBoost on a table of columns of many types, half of which they are trained on."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -9,13 +8,19 @@ import pandas as pd
 
 import catboost
 from catboost import CatBoost, Pool
-from tests.extension.formats.frame import KINDS, ROWS, numbers, rows_of, score_of_numbers
-from tests.extension.formats.model import LEAVES, Model, Predictions
+from tests.extension.formats.frame import (
+    KINDS,
+    LEAVES,
+    ROWS,
+    Predictions,
+    numbers,
+    score_of_numbers,
+)
 
 NAME = f"CatBoost {catboost.__version__}"
 COLOURS = ["red", "green", "", "O'Hare", "bl\u00fc", "NULL", "\u65e5\u672c", "x" * 70]
 SIZES = [30, -4, 0, 7_000_000_000]
-CATEGORICAL = ["colour", "size", "flag"]
+CATEGORICAL = list(KINDS)[6:]
 DEPTHWISE = {"grow_policy": "Depthwise", "min_data_in_leaf": 20}
 LOSSGUIDE = {"grow_policy": "Lossguide", "max_leaves": 40, "depth": 12}
 MODELS = {
@@ -52,7 +57,8 @@ STATISTICS = {
         "MultiClass": {"loss_function": "MultiClass", "max_ctr_complexity": 2},
     }.items()
 }
-TESTED = MODELS | STATISTICS
+TESTED = COMPARED = MODELS | STATISTICS
+FORMATS = ("json", "cbm")
 ARGUMENTS = ""
 PROBABILITIES = ("Logloss", "CrossEntropy", "MultiClass", "MultiClassOneVsAll")
 
@@ -60,15 +66,10 @@ PROBABILITIES = ("Logloss", "CrossEntropy", "MultiClass", "MultiClassOneVsAll")
 def make_frame() -> pd.DataFrame:
     """Numbers of all widths, some missing, and categories of three types."""
     draw = np.random.default_rng(23)
-
-    return pd.DataFrame(
-        {
-            **numbers(draw, 30),
-            "colour": np.array(COLOURS, dtype=object)[draw.integers(0, len(COLOURS), ROWS)],
-            "size": np.array(SIZES)[draw.integers(0, len(SIZES), ROWS)],
-            "flag": draw.random(ROWS) < 0.5,
-        }
-    )
+    columns = numbers(draw, 30)
+    columns["colour"] = np.array(COLOURS, dtype=object)[draw.integers(0, len(COLOURS), ROWS)]
+    columns["size"] = np.array(SIZES)[draw.integers(0, len(SIZES), ROWS)]
+    return pd.DataFrame(columns | {"flag": draw.random(ROWS) < 0.5})
 
 
 def make_label(frame: pd.DataFrame) -> np.ndarray:
@@ -92,27 +93,19 @@ def train(frame: pd.DataFrame, label: np.ndarray, params: dict) -> CatBoost:
         names = ["low", "medium", "high"]
         label = np.array(names)[np.digitize(label, [0.5] if loss == "Logloss" else [-0.5, 0.5])]
     fixed = {
-        "iterations": 12,
-        "depth": 6,
-        "learning_rate": 0.3,
-        "one_hot_max_size": 20,
-        "random_seed": 5,
-        "thread_count": 1,
-        "verbose": False,
-        "allow_writing_files": False,
-    }
+        "iterations": 12, "depth": 6, "learning_rate": 0.3, "one_hot_max_size": 20, "random_seed": 5,
+        "thread_count": 1, "verbose": False, "allow_writing_files": False,
+    }  # fmt: skip
     pool = Pool(frame.iloc[:half], label[:half], cat_features=CATEGORICAL, group_id=groups)
     return CatBoost({**fixed, **params}).fit(pool)
 
 
 def answers(model: CatBoost, frame: pd.DataFrame, loss: str) -> tuple[np.ndarray, np.ndarray]:
     """CatBoost's margins, and the values that its scikit-learn wrappers return."""
-    kind = {
-        "Poisson": "Exponent",
-        "Tweedie": "Exponent",
-        "RMSEWithUncertainty": "RMSEWithUncertainty",
-    }
-    kind = "Probability" if loss in PROBABILITIES else kind.get(loss, "RawFormulaVal")
+    kinds = dict.fromkeys(PROBABILITIES, "Probability") | {
+        "Poisson": "Exponent", "Tweedie": "Exponent", "RMSEWithUncertainty": "RMSEWithUncertainty",
+    }  # fmt: skip
+    kind = kinds.get(loss, "RawFormulaVal")
     pool = Pool(frame, cat_features=CATEGORICAL)
     values = model.predict(pool, prediction_type=kind)
     if loss in ("Logloss", "CrossEntropy"):
@@ -130,7 +123,7 @@ def file_of(model: CatBoost, file_format: str) -> bytes:
 
 def files(model: CatBoost) -> list[bytes]:
     """The model file in both formats."""
-    return [file_of(model, file_format) for file_format in ("json", "cbm")]
+    return [file_of(model, file_format) for file_format in FORMATS]
 
 
 def predictions(model: CatBoost, frame: pd.DataFrame, params: dict) -> Predictions:
@@ -142,17 +135,3 @@ def predictions(model: CatBoost, frame: pd.DataFrame, params: dict) -> Predictio
     if loss in PROBABILITIES and loss != "CrossEntropy":
         classes = np.ravel(model.predict(pool, prediction_type="Class")).tolist()
     return Predictions(*answers(model, frame, loss), leaves.tolist(), classes)
-
-
-def models() -> Iterator[Model]:
-    """Every model in both formats, and CatBoost's predictions for all rows."""
-    frame = make_frame()
-    label = make_label(frame)
-    rows = rows_of(frame)
-    for number, (name, params) in enumerate(TESTED.items()):
-        model = train(frame, label, params)
-        file_format = ("cbm", "json")[number % 2]
-        margins, predicted = answers(model, frame, params["loss_function"].split(":")[0])
-        yield Model(
-            f"{name} ({file_format})", file_of(model, file_format), KINDS, rows, margins, predicted
-        )

@@ -1,25 +1,46 @@
-"""The table of LightGBM's and CatBoost's models: columns of nine types, with values missing.
+"""A model with its rows and its library's predictions, and the table of LightGBM's and CatBoost's models:
+columns of nine types, with values missing, which are stored in the database."""
 
-It also stores a table in the database, and reads the predictions for its rows.
-"""
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from psycopg import Connection
 
 ROWS = 20_000
+# Rows of which the tests compare leaves.
+LEAVES = 500
 KINDS = {
-    "single": "float4",
-    "double": "float8",
-    "exact": "numeric",
-    "small": "int2",
-    "whole": "int4",
-    "large": "int8",
-    "colour": "text",
-    "size": "int8",
-    "flag": "bool",
-}
+    "single": "float4", "double": "float8", "exact": "numeric", "small": "int2", "whole": "int4",
+    "large": "int8", "colour": "text", "size": "int8", "flag": "bool",
+}  # fmt: skip
 COLUMNS = ", ".join(KINDS)
+
+
+@dataclass(frozen=True)
+class Model:
+    """`kinds` has the SQL types of the columns; margins and values are the library's, one row each.
+
+    A library that gives no margins has none; classes are those that it names.
+    """
+
+    name: str
+    file: bytes
+    kinds: dict[str, str]
+    rows: list[list]
+    margins: np.ndarray | None
+    values: np.ndarray
+    classes: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """A library's predictions: leaves of the first LEAVES rows, and classes where the model has some."""
+
+    margins: np.ndarray
+    values: np.ndarray
+    leaves: list[list[int]]
+    classes: list[str] | None = None
 
 
 def numbers(draw: np.random.Generator, decades: int) -> dict[str, np.ndarray]:

@@ -1,13 +1,17 @@
 """Models of LightGBM on a table of columns of many types, half of which they are trained on."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pandas as pd
 
 import lightgbm as lgb
-from tests.extension.formats.frame import KINDS, ROWS, numbers, rows_of, score_of_numbers
-from tests.extension.formats.model import LEAVES, Model, Predictions
+from tests.extension.formats.frame import (
+    KINDS,
+    LEAVES,
+    ROWS,
+    Predictions,
+    numbers,
+    score_of_numbers,
+)
 
 NAME = f"LightGBM {lgb.__version__}"
 COLOURS = ["red", "green", "", "O'Hare", "bl\u00fc", "NULL", "\u65e5\u672c"]
@@ -36,7 +40,7 @@ MODELS = {
     "forest": {"objective": "regression", **FOREST},
     "forest_of_classes": {"objective": "multiclass", "num_class": 3, **FOREST},
 }
-TESTED = MODELS
+TESTED = COMPARED = MODELS
 # The frame has columns of float32, which LightGBM widens.
 ARGUMENTS = ", real_input => 'float32'"
 
@@ -48,14 +52,8 @@ def make_frame() -> pd.DataFrame:
     def chosen(values: list) -> pd.Categorical:
         return pd.Categorical.from_codes(draw.integers(-1, len(values), ROWS), pd.Index(values))
 
-    return pd.DataFrame(
-        {
-            **numbers(draw, 40),
-            "colour": chosen(COLOURS),
-            "size": chosen(SIZES),
-            "flag": chosen([False, True]),
-        }
-    )
+    categories = map(chosen, (COLOURS, SIZES, [False, True]))
+    return pd.DataFrame(numbers(draw, 40) | dict(zip(list(KINDS)[6:], categories, strict=True)))
 
 
 def make_label(frame: pd.DataFrame) -> np.ndarray:
@@ -78,12 +76,8 @@ def train(frame: pd.DataFrame, label: np.ndarray, params: dict) -> lgb.Booster:
     half = ROWS // 2
     group = [20] * (half // 20) if objective == "lambdarank" else None
     fixed = {
-        "num_threads": 1,
-        "seed": 5,
-        "verbosity": -1,
-        "num_leaves": 40,
-        "min_data_per_group": 5,
-    }
+        "num_threads": 1, "seed": 5, "verbosity": -1, "num_leaves": 40, "min_data_per_group": 5,
+    }  # fmt: skip
     data = lgb.Dataset(frame.iloc[:half], label[:half], group=group)
     return lgb.train({**fixed, **params}, data, 12)
 
@@ -102,15 +96,3 @@ def predictions(model: lgb.Booster, frame: pd.DataFrame, params: dict) -> Predic
         numbers = values > 0.5 if values.ndim == 1 else values.argmax(axis=1)
         classes = [str(number) for number in numbers.astype(int)]
     return Predictions(model.predict(frame, raw_score=True), values, leaves.tolist(), classes)
-
-
-def models() -> Iterator[Model]:
-    """Every model, and LightGBM's predictions for all rows."""
-    frame = make_frame()
-    label = make_label(frame)
-    rows = rows_of(frame)
-    for name, params in MODELS.items():
-        booster = train(frame, label, params)
-        (file,) = files(booster)
-        raw, predicted = booster.predict(frame, raw_score=True), booster.predict(frame)
-        yield Model(name, file, KINDS, rows, raw, predicted)

@@ -18,7 +18,7 @@ from sklearn import ensemble, impute, preprocessing
 from sklearn.pipeline import make_pipeline
 
 from tests.extension.e2e import golden
-from tests.extension.formats.model import Model
+from tests.extension.formats.frame import Model
 
 NAME = f"ONNX Runtime {onnxruntime.__version__}"
 ROWS, COLUMNS = 20_000, 5

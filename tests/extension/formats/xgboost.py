@@ -1,20 +1,18 @@
 """Models of XGBoost on a table of numbers, some of them missing."""
 
-from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
 import pandas as pd
 import xgboost as xgb
 
-from tests.extension.formats.frame import rows_of
-from tests.extension.formats.model import LEAVES, Model, Predictions
+from tests.extension.formats.frame import LEAVES, Predictions
 
 NAME = f"XGBoost {xgb.__version__}"
 ROWS = 20_000
 KINDS = {f"f{index}": "float4" for index in range(6)}
 THREE = {"num_class": 3}
-MODELS = {
+COMPARED = {
     "squared error": {"objective": "reg:squarederror"},
     "logistic": {"objective": "binary:logistic"},
     "softprob": {"objective": "multi:softprob", **THREE},
@@ -25,7 +23,7 @@ MODELS = {
         "objective": "multi:softprob", **THREE, "multi_strategy": "multi_output_tree",
     },
 }  # fmt: skip
-TESTED = MODELS | {
+TESTED = COMPARED | {
     "deep": {"objective": "reg:squarederror", "max_depth": 12},
     "exact": {"objective": "reg:squarederror", "tree_method": "exact"},
     "pruned": {"objective": "reg:squarederror", "tree_method": "exact", "gamma": 20},
@@ -104,13 +102,3 @@ def predictions(model: xgb.Booster, frame: pd.DataFrame, params: dict) -> Predic
         numbers = values > 0.5 if margins.ndim == 1 else margins.argmax(axis=1)
         classes = [str(number) for number in numbers.astype(int)]
     return Predictions(margins, values, leaves.reshape(LEAVES, -1).astype(int).tolist(), classes)
-
-
-def models() -> Iterator[Model]:
-    """Every model, and XGBoost's predictions for all rows."""
-    frame = make_frame()
-    label, rows = make_label(frame), rows_of(frame, KINDS)
-    for name, params in MODELS.items():
-        booster = train(frame, label, params)
-        found = predictions(booster, frame, params)
-        yield Model(name, files(booster)[1], KINDS, rows, found.margins, found.values)

@@ -13,6 +13,7 @@ from psycopg.types.json import Jsonb
 
 from tests.connections import Connect
 from tests.extension.e2e import golden
+from tests.extension.lifecycle.models import drop_all, one
 from tools.cluster import Cluster
 from tools.cluster.server import bin_directory
 
@@ -40,37 +41,44 @@ def column(name: str, position: int, **more: Any) -> dict[str, Any]:
     } | more  # fmt: skip
 
 
-def label(position: int, *texts: str) -> dict[str, Any]:
-    found = {text: {"value": float(code), "members": 9} for code, text in enumerate(texts)}
-    return column("y", position, label=True, statistics={"categories": found or None})
-
-
-def texts(name: str, position: int, *values: str) -> dict[str, Any]:
+def texts(name: str, position: int, *values: str, **more: Any) -> dict[str, Any]:
+    """A column of texts, or of numbers if there are none."""
     found = {text: {"value": float(code), "members": 9} for code, text in enumerate(values)}
-    return column(name, position, pg_type="text", statistics={"categories": found})
+    return column(name, position, statistics={"categories": found or None}, **more)
 
 
-def numbers(*more: dict[str, Any]) -> list[dict[str, Any]]:
-    return [*(column(name, place) for place, name in enumerate(NUMBERS, 1)), *more]
+def numbers(*labels: str) -> list[dict[str, Any]]:
+    """Six columns of numbers, and a label."""
+    features = [column(name, place) for place, name in enumerate(NUMBERS, 1)]
+    return [*features, texts("y", 7, *labels, label=True)]
 
 
 class Pgml:
     """A database with pgml's tables."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, cluster: Cluster, connection: Connection) -> None:
+        self._cluster, self._connection = cluster, connection
         connection.execute(
             "DROP SCHEMA IF EXISTS pgml CASCADE; DROP TABLE IF EXISTS pgml_model CASCADE"
         )
         connection.execute((HERE / "pgml.sql").read_text(encoding="utf-8"))
 
     def one(self, query: str, *values: Any) -> Any:
-        return self._connection.execute(query, values).fetchone()[0]
+        return one(self._connection, query, values)
+
+    def psql(self, *arguments: str) -> bytes:
+        return psql(self._cluster, self._connection.info.dbname, *arguments)
+
+    def come_over(self) -> dict[int, tuple[str | None, int | None, str | None]]:
+        """Runs sql/pgml/from_pgml.sql; returns the model, version and note of each of pgml's models."""
+        self.psql("-f", str(SQL / "from_pgml.sql"))
+        rows = self._connection.execute("SELECT id, model, version, note FROM pgml_model")
+        return {number: tuple(found) for number, *found in rows.fetchall()}
 
     def regression(self, project: str, name: str, **known: Any) -> int:
         """A training of numbers whose file is that golden model of XGBoost."""
         data = golden.file(f"xgboost/{name}")
-        return self.train(project, "regression", "xgboost", data, numbers(label(7)), **known)
+        return self.train(project, "regression", "xgboost", data, numbers(), **known)
 
     def train(  # noqa: PLR0913, PLR0917 (the columns of a table)
         self, project: str, task: str, algorithm: str, data: bytes, columns: list[dict[str, Any]],
@@ -112,31 +120,21 @@ def expected(name: str) -> tuple[np.ndarray, np.ndarray]:
     return golden.hex_rows(record["rows"]), golden.hex_rows(record["margins"])
 
 
-def report(connection: Connection) -> dict[int, tuple[str | None, int | None, str | None]]:
-    rows = connection.execute("SELECT id, model, version, note FROM pgml_model").fetchall()
-    return {number: (model, version, note) for number, model, version, note in rows}
-
-
 @pytest.fixture
-def pgml(connection: Connection) -> Pgml:
+def pgml(cluster: Cluster, connection: Connection) -> Pgml:
     """pgml's tables, and no models in pgboost."""
-    for (name,) in connection.execute("SELECT DISTINCT name FROM pgboost_models").fetchall():
-        connection.execute("SELECT drop_model(%s)", [name])
-    return Pgml(connection)
+    drop_all(connection)
+    return Pgml(cluster, connection)
 
 
 def assert_margins(connection: Connection, model: str, name: str) -> None:
     rows, margins = expected(name)
     for row, margin in zip(rows, margins, strict=True):
-        (found,) = connection.execute(
-            "SELECT predict_margin(%s, %s::real[])", [model, [float(value) for value in row]]
-        ).fetchone()
+        found = one(connection, "SELECT predict_margin(%s, %s::real[])", (model, row.tolist()))
         assert np.array(found, np.float32).tobytes() == margin.tobytes()
 
 
-def test_all_releases_keep_their_bits(
-    cluster: Cluster, dbname: str, connection: Connection, pgml: Pgml
-) -> None:
+def test_all_releases_keep_their_bits(connection: Connection, pgml: Pgml) -> None:
     releases = ("1.6.2", "1.7.6", "2.0.3")
     ids = [
         pgml.regression("price", f"{release}/reg_squarederror.bin", deploy=release == "1.7.6")
@@ -144,50 +142,40 @@ def test_all_releases_keep_their_bits(
     ]
     prefixed = pgml.train(
         "first", "regression", "xgboost", b"\x10" * 16 + golden.file("xgboost/1.6.2/dart.bin"),
-        numbers(label(7)), deploy=True, parts=3,
+        numbers(), deploy=True, parts=3,
     )  # fmt: skip
-    psql(cluster, dbname, "-f", str(SQL / "from_pgml.sql"))
-    found = report(connection)
-    assert [found[number] for number in ids] == [
-        ("price", 1, None),
-        ("price", 2, None),
-        ("price", 3, None),
-    ]
+    found = pgml.come_over()
+    assert [found[number] for number in ids] == [("price", number, None) for number in (1, 2, 3)]
     assert found[prefixed] == ("first", 1, None)
     for version, release in enumerate(releases, 1):
         assert_margins(connection, f"price@{version}", f"{release}/reg_squarederror")
     assert_margins(connection, "price", "1.7.6/reg_squarederror")
     assert_margins(connection, "first", "1.6.2/dart")
-    info = connection.execute("SELECT model_info('price')").fetchone()[0]
+    info = one(connection, "SELECT model_info('price')")
     assert info["version"] == 2
     assert info["parameters"] == {"n_estimators": 3}
     assert info["metrics"] == {"r2": 0.5}
-    features = connection.execute(
-        "SELECT array_agg(feature) FROM model_features('price')"
-    ).fetchone()[0]
-    assert features == NUMBERS
+    assert one(connection, "SELECT array_agg(feature) FROM model_features('price')") == NUMBERS
 
 
-def test_the_page_shows_the_output_of_the_script(cluster: Cluster, dbname: str, pgml: Pgml) -> None:
+def test_the_page_shows_the_output_of_the_script(pgml: Pgml) -> None:
     pgml.regression("flights", "1.6.2/reg_squarederror.bin")
-    pgml.train("flights", "regression", "linear", b"a linear model", numbers(label(7)))
+    pgml.train("flights", "regression", "linear", b"a linear model", numbers())
     pgml.regression("flights", "1.7.6/reg_squarederror.bin", deploy=True)
-    printed = psql(cluster, dbname, "-f", str(SQL / "from_pgml.sql")).decode()
+    printed = pgml.psql("-f", str(SQL / "from_pgml.sql")).decode()
     shown = "\n".join(line.rstrip() for line in printed.splitlines())
     page = (HERE.parents[2] / "docs" / "from-pgml.md").read_text(encoding="utf-8")
     assert shown.strip("\n") in page, printed
 
 
-def test_texts_and_labels_are_carried(
-    cluster: Cluster, dbname: str, connection: Connection, pgml: Pgml
-) -> None:
+def test_texts_and_labels_are_carried(connection: Connection, pgml: Pgml) -> None:
     kind = golden.file("xgboost/1.7.6/multi_softprob.bin")
     # A project keeps its name where its labels change.
     for labels in (("a", "b", "c"), ("low", "middle", "high")):
-        columns = numbers(label(7, *labels))
-        columns[5] = texts("f", 6, "x", "y", "z")
+        columns = numbers(*labels)
+        columns[5] = texts("f", 6, "x", "y", "z", pg_type="text")
         pgml.train("kind", "classification", "xgboost", kind, columns, deploy=True)
-    psql(cluster, dbname, "-f", str(SQL / "from_pgml.sql"))
+    pgml.come_over()
     same = connection.execute(
         "SELECT predict_margin('kind', 1::real, 2::real, 3::real, 4::real, 5::real, 'y'::text)"
         "     = predict_margin('kind', ARRAY[1, 2, 3, 4, 5, 1]::real[]),"
@@ -196,10 +184,8 @@ def test_texts_and_labels_are_carried(
     assert same == (True, True)
 
 
-def test_skipped_models_have_a_reason(
-    cluster: Cluster, dbname: str, connection: Connection, pgml: Pgml
-) -> None:
-    scaled = numbers(label(7))
+def test_skipped_models_have_a_reason(connection: Connection, pgml: Pgml) -> None:
+    scaled = numbers()
     scaled[2]["preprocessor"] = {"encode": "native", "impute": "mean", "scale": "standard"}
     price = golden.file("xgboost/2.0.3/reg_squarederror.bin")
     cases = {
@@ -207,39 +193,33 @@ def test_skipped_models_have_a_reason(
         pgml.train("p", "regression", "linear", b"\x93", numbers()): "not a model of trees",
         pgml.regression("p", "2.1.4/no_trees.ubj"): "no trees",
         pgml.train("p", "regression", "xgboost", price, scaled): 'column "c" is preprocessed',
-        pgml.train("p", "regression", "xgboost", price[:-900], numbers(label(7))): "invalid model",
+        pgml.train("p", "regression", "xgboost", price[:-900], numbers()): "invalid model",
     }  # fmt: skip
     kept = pgml.train(
         "p", "regression", "lightgbm", golden.file("lightgbm/4.0.0/one_leaf.txt"), [], deploy=True
     )
-    psql(cluster, dbname, "-f", str(SQL / "from_pgml.sql"))
-    found = report(connection)
+    found = pgml.come_over()
     for number, words in cases.items():
         assert found[number][1] is None
         assert words in found[number][2], found[number]
     assert found[kept][:2] == ("p", 1)
-    versions = connection.execute("SELECT count(*) FROM pgboost_models WHERE name = 'p'").fetchone()
-    assert versions == (1,)
+    assert one(connection, "SELECT count(*) FROM pgboost_models WHERE name = 'p'") == 1
 
 
-def test_a_second_run_adds_new_models(
-    cluster: Cluster, dbname: str, connection: Connection, pgml: Pgml
-) -> None:
+def test_a_second_run_adds_new_models(pgml: Pgml) -> None:
     made = []
     for _ in range(2):
         made.append(pgml.regression("again", "2.0.3/reg_squarederror.bin", deploy=True))
-        psql(cluster, dbname, "-f", str(SQL / "from_pgml.sql"))
-    assert [report(connection)[number][1] for number in made] == [1, 2]
+        found = pgml.come_over()
+    assert [found[number][1] for number in made] == [1, 2]
 
 
 def test_models_that_pgml_predicts_differently_are_skipped(
-    cluster: Cluster, dbname: str, connection: Connection, pgml: Pgml
+    connection: Connection, pgml: Pgml
 ) -> None:
-    price, kind = (
-        golden.file("xgboost/2.0.3/reg_squarederror.bin"),
-        golden.file("xgboost/1.7.6/multi_softprob.bin"),
-    )
-    columns = numbers(label(7))
+    price = golden.file("xgboost/2.0.3/reg_squarederror.bin")
+    kind = golden.file("xgboost/1.7.6/multi_softprob.bin")
+    columns = numbers()
     same = pgml.train("price", "regression", "xgboost", price, columns, deploy=True)
     other = pgml.train("price", "regression", "xgboost", price, columns, deploy=True)
     classes = pgml.train("kind", "classification", "xgboost", kind, columns, deploy=True)
@@ -253,25 +233,21 @@ def test_models_that_pgml_predicts_differently_are_skipped(
         "CREATE FUNCTION pgml.predict_proba(model_id bigint, features real[]) RETURNS real[]"
         " LANGUAGE sql AS $$ SELECT predict_array('their_kind', features) $$"
     )
-    psql(cluster, dbname, "-f", str(SQL / "from_pgml.sql"))
-    found = report(connection)
+    found = pgml.come_over()
     assert found[same] == ("price", 1, None)
     assert found[classes] == ("kind", 1, None)
     model, version, note = found[other]
     assert (model, version) == (None, None)
     assert re.fullmatch(r"pgml predicts {.*} for {.*}, pgboost {.*}", note or ""), note
-    kept = connection.execute("SELECT count(*) FROM pgboost_models WHERE name = 'price'").fetchone()
-    assert kept == (1,)
+    assert one(connection, "SELECT count(*) FROM pgboost_models WHERE name = 'price'") == 1
 
 
-def test_models_of_another_server(
-    cluster: Cluster, dbname: str, connect: Connect, pgml: Pgml
-) -> None:
+def test_models_of_another_server(cluster: Cluster, connect: Connect, pgml: Pgml) -> None:
     pgml.regression("far", "1.7.6/reg_squarederror.bin", deploy=True)
     cluster.create_database("pgml_new", replace=True)
     psql(cluster, "pgml_new", "-c", "CREATE EXTENSION pgboost", "-f", str(SQL / "pgml_model.sql"))
     copy = "COPY (SELECT * FROM pgml_found) TO STDOUT"
-    copied = psql(cluster, dbname, "-f", str(SQL / "pgml_found.sql"), "-c", copy)
+    copied = pgml.psql("-f", str(SQL / "pgml_found.sql"), "-c", copy)
     columns = (
         "project, id, task, runtime, algorithm, hyperparams, metrics, columns, deployed, bytes"
     )
@@ -280,13 +256,13 @@ def test_models_of_another_server(
     assert_margins(connect(dbname="pgml_new"), "far", "1.7.6/reg_squarederror")
 
 
-def test_pgmls_calls(cluster: Cluster, dbname: str, connection: Connection, pgml: Pgml) -> None:
+def test_pgmls_calls(connection: Connection, pgml: Pgml) -> None:
     pgml.regression("price", "1.7.6/reg_squarederror.bin", deploy=True)
     kind = golden.file("xgboost/1.7.6/multi_softprob.bin")
-    pgml.train("kind", "classification", "xgboost", kind, numbers(label(7)), deploy=True)
-    psql(cluster, dbname, "-f", str(SQL / "from_pgml.sql"))
+    pgml.train("kind", "classification", "xgboost", kind, numbers(), deploy=True)
+    pgml.come_over()
     connection.execute("DROP SCHEMA pgml CASCADE")
-    psql(cluster, dbname, "-f", str(SQL / "pgml_calls.sql"))
+    pgml.psql("-f", str(SQL / "pgml_calls.sql"))
     row = "ARRAY[1, 2, 3, 4, 5, 6]::real[]"
     found = connection.execute(
         f"SELECT pgml.predict('price', {row}) = predict('price', {row}),"

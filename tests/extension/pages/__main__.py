@@ -12,17 +12,12 @@ import tempfile
 from pathlib import Path
 
 from tests.conftest import PREFERRED_PORT, SETTINGS
-from tests.extension.pages import databases, notebook, recording
+from tests.extension.pages import notebook, recording
 from tests.extension.pages.blocks import ROOT, Section, page, sections
-from tests.extension.pages.running import printed
+from tests.extension.pages.conftest import BY_SECTION, copy, make
+from tests.extension.pages.running import outputs
 from tests.state import STATE
-from tools.cluster import Cluster, start, stop
-
-
-def outputs(section: Section, cluster: Cluster, dbname: str) -> list[str]:
-    """The output of a section's blocks."""
-    with tempfile.TemporaryDirectory() as folder:
-        return [printed(one, cluster, dbname, Path(folder)) for one in section.blocks]
+from tools.cluster import start, stop
 
 
 def fill(path: str, found: list[tuple[Section, list[str]]]) -> None:
@@ -46,21 +41,22 @@ def main() -> None:
     stop(STATE, delete=True)
     cluster, _ = start(STATE, PREFERRED_PORT, SETTINGS)
     try:
-        databases.make(cluster)
+        make(cluster)
         paths = sys.argv[1:]
         if notebook.NOTEBOOK in paths:
             paths.remove(notebook.NOTEBOOK)
             cluster.create_database("page", replace=True)
             notebook.write(notebook.executed(cluster, "page"))
         for path in paths:
-            parts = sections(path) if path in databases.BY_SECTION else [page(path)]
+            parts = sections(path) if path in BY_SECTION else [page(path)]
             found = []
             for part in parts:
-                databases.copy(cluster, "page", path)
-                found.append((part, outputs(part, cluster, "page")))
+                copy(cluster, "page", path)
+                with tempfile.TemporaryDirectory() as folder:
+                    found.append((part, outputs(part, cluster, "page", Path(folder))))
             fill(path, found)
         if recording.PAGE in paths:
-            databases.copy(cluster, "page", recording.PAGE)
+            copy(cluster, "page", recording.PAGE)
             recording.write(cluster, "page")
     finally:
         stop(STATE, delete=True)

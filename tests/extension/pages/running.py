@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.extension.pages.blocks import Block
+from tests.extension.pages.blocks import Block, Section
 from tools.cluster import Cluster
 
 PSQL = ["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1"]
@@ -107,10 +107,17 @@ def printed(block: Block, cluster: Cluster, dbname: str, folder: Path) -> str:
     return "\n".join(line.rstrip() for line in output.rstrip().splitlines()).lstrip("\n") + "\n"
 
 
-def compared(block: Block, output: str) -> None:
-    """Fails where a block prints something else than the page shows."""
-    if block.shown is not None:
-        assert same(output, block.shown), f"{block.text}\nprints\n{output}"
+def outputs(section: Section, cluster: Cluster, dbname: str, folder: Path) -> list[str]:
+    """The outputs of a section's blocks, one after another."""
+    return [printed(block, cluster, dbname, folder) for block in section.blocks]
+
+
+def compared(section: Section, cluster: Cluster, dbname: str, folder: Path) -> list[str]:
+    """The same outputs; fails where a block prints something else than the page shows."""
+    found = outputs(section, cluster, dbname, folder)
+    for block, output in zip(section.blocks, found, strict=True):
+        assert block.shown is None or same(output, block.shown), f"{block.text}\nprints\n{output}"
+    return found
 
 
 def same(output: str, shown: str) -> bool:

@@ -12,9 +12,9 @@ import pytest
 from sklearn import metrics
 from sklearn.calibration import calibration_curve
 
-from tests.extension.pages import databases
 from tests.extension.pages.blocks import Section, sections
-from tests.extension.pages.running import compared, printed
+from tests.extension.pages.conftest import copy
+from tests.extension.pages.running import compared
 from tools.cluster import Cluster
 from tools.cluster.server import installed
 
@@ -34,15 +34,6 @@ def risky_customers(cluster: Cluster, dbname: str) -> list[str]:
     return [f"{count} {keys}" for count, keys in found]
 
 
-def run(recipe: Section, cluster: Cluster, folder: Path) -> None:
-    """Runs the blocks of a recipe one after another."""
-    for block in recipe.blocks:
-        output = printed(block, cluster, DATABASE, folder)
-        compared(block, output)
-        if block.language == "py":
-            assert output.splitlines() == risky_customers(cluster, DATABASE)
-
-
 @pytest.mark.usefixtures("tables")
 @pytest.mark.parametrize(
     "recipe", RECIPES, ids=lambda recipe: recipe.title.lower().replace(" ", "_")
@@ -51,15 +42,18 @@ def test_every_block_runs(recipe: Section, cluster: Cluster, tmp_path: Path) -> 
     for wrapper in re.findall(r"CREATE EXTENSION (\w+_fdw)", str(recipe.blocks)):
         if not (installed("--pkglibdir") / f"{wrapper}.so").exists():
             pytest.skip(f"this PostgreSQL has no {wrapper}")
-    databases.copy(cluster, DATABASE, PAGE)
-    run(recipe, cluster, tmp_path)
+    copy(cluster, DATABASE, PAGE)
+    outputs = compared(recipe, cluster, DATABASE, tmp_path)
+    for block, output in zip(recipe.blocks, outputs, strict=True):
+        if block.language == "py":
+            assert output.splitlines() == risky_customers(cluster, DATABASE)
 
 
 @pytest.mark.usefixtures("tables")
 def test_the_queries_for_metrics_equal_scikit_learn(cluster: Cluster) -> None:
     """To 1e-9: those of confusion, precision, calibration, lift and the ROC curve."""
     (recipe,) = [recipe for recipe in RECIPES if recipe.title == METRICS]
-    databases.copy(cluster, DATABASE, PAGE)
+    copy(cluster, DATABASE, PAGE)
     texts = [block.text for block in recipe.blocks]
     statements = [one for text in texts for one in text.split(";") if one.strip()]
     with cluster.connect(DATABASE) as connection:

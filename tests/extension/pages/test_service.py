@@ -6,8 +6,8 @@ from contextlib import contextmanager
 import pytest
 from fastapi.testclient import TestClient
 
-from tests.extension.pages import databases
 from tests.extension.pages.blocks import ROOT, blocks
+from tests.extension.pages.conftest import copy
 from tools.cluster import Cluster
 
 PAGE = "docs/from-flask-to-sql.md"
@@ -53,7 +53,7 @@ def answers(
     cluster: Cluster, tables: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[list[dict]]:
     """The answers of each service to the same requests."""
-    databases.copy(cluster, DATABASE, PAGE)
+    copy(cluster, DATABASE, PAGE)
     folder = tmp_path_factory.mktemp("service")
     with cluster.connect(DATABASE) as connection:
         (file,) = connection.execute("SELECT export_model('churn')").fetchone()
@@ -67,11 +67,9 @@ def answers(
         found = []
         for program in programs:
             with served(program) as client:
+                requests = (REQUESTS | REFUSED).items()
                 found.append(
-                    {
-                        name: client.request(method, path, json=body)
-                        for name, (method, path, body) in (REQUESTS | REFUSED).items()
-                    }
+                    {name: client.request(*way, json=body) for name, (*way, body) in requests}
                 )
         yield found
 
