@@ -16,6 +16,11 @@ impl From<TryReserveError> for Error {
     }
 }
 
+/// Returns the bytes that a vector has allocated.
+pub(crate) fn allocated<T>(values: &Vec<T>) -> usize {
+    size_of::<T>() * values.capacity()
+}
+
 /// Creates an empty vector with a capacity.
 pub(crate) fn with_capacity<T>(count: usize) -> Result<Vec<T>> {
     let mut values = Vec::new();

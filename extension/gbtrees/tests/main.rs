@@ -2,6 +2,8 @@
 //!
 //! They are one program, since each program would compile the engine's generic code again.
 
+mod allocator;
+mod buffers;
 mod cancel;
 mod golden;
 mod golden_catboost;

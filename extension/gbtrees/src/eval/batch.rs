@@ -15,6 +15,7 @@ use crate::eval::ctr::CtrBuffers;
 use crate::eval::kernel::{Kernel, RowSum};
 use crate::eval::scratch::{Scratch, present_values, wrong_length};
 use crate::eval::sum::{Margin, converted};
+use crate::memory::allocated;
 
 /// Reusable buffers for batches; nothing is allocated once they have grown.
 #[derive(Clone, Debug)]
@@ -55,11 +56,13 @@ impl BatchScratch {
         self.kernel
     }
 
-    /// Bytes that it holds for the next batch, without those of target statistics.
+    /// Returns the bytes that it has allocated, for callers that keep it.
     pub fn bytes(&self) -> usize {
-        self.block.as_ref().map_or(0, Buffers::bytes)
+        self.row.bytes()
+            + allocated(&self.present)
+            + self.ctrs.bytes()
+            + self.block.as_ref().map_or(0, Buffers::bytes)
             + self.block_double.as_ref().map_or(0, Buffers::bytes)
-            + size_of_val(&*self.present)
     }
 }
 

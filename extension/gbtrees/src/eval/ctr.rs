@@ -12,6 +12,7 @@ use crate::compiled::aligned::prefetch;
 use crate::compiled::records::{CtrPart, CtrProjection, EMPTY, PartKind, key_of};
 use crate::compiled::sections::{CTR_CODES, CTR_PARTS, CTR_PROJECTIONS, CTR_TABLES, Sections};
 use crate::ensemble::ctr::{combined, part_of_hash};
+use crate::memory::allocated;
 
 /// Rows processed together.
 const TOGETHER: usize = 512;
@@ -30,7 +31,7 @@ pub(crate) struct CtrBuffers {
 
 impl CtrBuffers {
     pub(crate) fn bytes(&self) -> usize {
-        size_of::<f32>() * self.rows.capacity() + size_of::<u64>() * self.keys.capacity()
+        allocated(&self.rows) + allocated(&self.keys)
     }
 }
 

@@ -5,6 +5,7 @@
 use crate::compiled::records::OutcomeTable;
 use crate::compiled::records::{leaf_slot, monotone_key};
 use crate::compiled::sections::{OUTCOME_TABLES, OUTCOMES, Sections};
+use crate::memory::allocated;
 use crate::verified;
 
 /// Sets the two slots of each feature: `slots.len() == 2 * features.len()`.
@@ -70,6 +71,10 @@ pub(crate) struct RowKeys {
 impl RowKeys {
     pub(crate) fn new(num_features: usize) -> Self {
         RowKeys { keys: vec![u32::MAX; leaf_slot(num_features) + 1] }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        allocated(&self.keys)
     }
 
     /// Creates keys with room for outcomes.

@@ -7,6 +7,7 @@ use crate::ensemble::MissingRule;
 use crate::eval::ctr::CtrBuffers;
 use crate::eval::kernel::Kernel;
 use crate::eval::row_keys::RowKeys;
+use crate::memory::allocated;
 use crate::{Error, ErrorKind};
 
 /// Reusable buffers for evaluating row after row; rows allocate nothing.
@@ -35,6 +36,10 @@ impl Scratch {
     pub fn for_any(kernel: Kernel) -> Self {
         let (keys, present) = (RowKeys::new(0), Vec::new());
         Scratch { kernel, keys, present, ctrs: CtrBuffers::default() }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.keys.bytes() + allocated(&self.present) + self.ctrs.bytes()
     }
 }
 

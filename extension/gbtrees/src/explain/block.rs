@@ -10,7 +10,7 @@ use crate::explain::walk::{Avx2, Avx512};
 use crate::explain::walk::{
     Block, CancelChecks, Frame, Instructions, OnPath, Portable, Registers, Walk,
 };
-use crate::memory::refill;
+use crate::memory::{allocated, refill};
 use crate::quadrature::Points;
 use crate::{Result, verified};
 
@@ -44,7 +44,7 @@ pub(super) struct PreparedTree<'a> {
 
 impl WalkBuffers {
     pub(super) fn bytes(&self) -> usize {
-        size_of::<Line>() * self.lines.capacity()
+        allocated(&self.lines) + allocated(&self.order)
     }
 
     /// Walks a tree; returns the sums by feature, or pair of features, of the tree for each row of the

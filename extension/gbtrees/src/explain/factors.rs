@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use crate::compiled::records::SplitRecord;
 use crate::explain::lanes::Level;
-use crate::memory::refill;
+use crate::memory::{allocated, refill};
 use crate::quadrature::{MAX_POINTS, Points};
 use crate::{Cancel, Result};
 
@@ -39,7 +39,7 @@ pub(super) struct SplitFactors {
 
 impl SplitFactors {
     pub(super) fn bytes(&self) -> usize {
-        size_of::<f32>() * (self.numbers.capacity() + self.excess.capacity())
+        allocated(&self.numbers) + allocated(&self.excess)
     }
 
     /// Computes the factors of a tree's splits.

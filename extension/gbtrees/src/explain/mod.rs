@@ -31,6 +31,7 @@ use crate::explain::block::WalkBuffers;
 use crate::explain::factors::SplitFactors;
 use crate::explain::lanes::Level;
 use crate::explain::row::RowBuffers;
+use crate::memory::allocated;
 use crate::quadrature::{MAX_POINTS, Points, Rule};
 
 /// Reusable buffers for explanations of any compiled model; rows allocate nothing once they have grown.
@@ -73,15 +74,17 @@ impl ContributionScratch {
         }
     }
 
-    /// Returns the size in bytes, for callers that keep buffers.
+    /// Returns the bytes that it has allocated, for callers that keep it.
     pub fn bytes(&self) -> usize {
-        self.ctrs.bytes()
-            + size_of::<f32>() * self.present.capacity()
-            + size_of::<u32>() * self.keys.capacity()
-            + size_of::<f64>() * self.sums.capacity()
+        self.row_keys.bytes()
+            + self.ctrs.bytes()
+            + allocated(&self.present)
+            + allocated(&self.keys)
+            + allocated(&self.sums)
             + self.factors.bytes()
-            + self.rows.bytes()
             + self.walks.bytes()
+            + self.rows.bytes()
+            + self.rules.bytes()
     }
 }
 
@@ -90,6 +93,13 @@ impl ContributionScratch {
 struct Rules(Vec<(usize, Vec<Points>)>);
 
 impl Rules {
+    fn bytes(&self) -> usize {
+        let points = |points: &Points| allocated(&points.points) + allocated(&points.weights);
+        let rules =
+            self.0.iter().map(|(_, rule)| allocated(rule) + rule.iter().map(points).sum::<usize>());
+        allocated(&self.0) + rules.sum::<usize>()
+    }
+
     /// Returns the rule of `count` points, in chunks of what a walk handles at once; 7 points become 8.
     fn of(&mut self, count: usize) -> &[Points] {
         let count = if count < MAX_POINTS - 1 { count } else { count.next_multiple_of(MAX_POINTS) };

@@ -11,7 +11,7 @@ use crate::eval::interleaved::NodeSections;
 use crate::explain::factors::factors;
 use crate::explain::lanes::Level;
 use crate::explain::walk::outcomes_of_set;
-use crate::memory::refill;
+use crate::memory::{allocated, refill};
 use crate::quadrature::{MAX_POINTS, Points};
 use crate::{Result, verified};
 
@@ -57,7 +57,7 @@ pub(super) struct Keys<'a> {
 
 impl RowBuffers {
     pub(super) fn bytes(&self) -> usize {
-        size_of::<State<4>>() * self.four.capacity() + size_of::<State<8>>() * self.eight.capacity()
+        allocated(&self.four) + allocated(&self.eight) + self.lists.bytes()
     }
 
     /// Returns the contributions of a tree's features to a row.
@@ -105,6 +105,15 @@ static NEXT: Next = Next({
 struct Next([[[u32; MAX_POINTS]; 3]; 4]);
 
 impl Lists {
+    fn bytes(&self) -> usize {
+        allocated(&self.sigma)
+            + allocated(&self.added)
+            + allocated(&self.taken)
+            + allocated(&self.inner)
+            + allocated(&self.bottom)
+            + allocated(&self.sums)
+    }
+
     fn make_room(&mut self, splits: usize, features: usize) -> Result<()> {
         refill(&mut self.sums, features, 0.0)?;
         if self.sigma.len() < splits {

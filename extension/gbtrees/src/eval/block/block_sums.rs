@@ -29,6 +29,7 @@ use crate::eval::block::types::{
 };
 use crate::eval::block::vectors::{self, WaitingTrees};
 use crate::eval::interleaved::NodeSections;
+use crate::memory::allocated;
 
 /// Numbers of features for which rows are prefetched before reading columns: processors prefetch
 /// narrower rows themselves, and a block of wider rows exceeds the second-level cache.
@@ -82,13 +83,19 @@ impl<S: BlockSum> Buffers<S> {
 }
 
 impl<S> Buffers<S> {
-    /// Returns the bytes of the buffers that grow with a model.
     pub(in crate::eval) fn bytes(&self) -> usize {
-        size_of_val(&*self.masks)
-            + size_of_val(&*self.ranks)
-            + size_of_val(&*self.codes)
-            + size_of_val(&*self.values)
-            + size_of_val(&*self.sums)
+        allocated(&self.column_indices)
+            + self.column_values.bytes()
+            + allocated(&self.ranks)
+            + allocated(&self.codes)
+            + allocated(&self.values)
+            + size_of_val(&*self.masks)
+            + size_of_val(&*self.leaf_indices)
+            + size_of_val(&*self.leaf_keys)
+            + self.waiting.bytes()
+            + allocated(&self.start)
+            + allocated(&self.sums)
+            + self.keys.bytes()
     }
 }
 

@@ -29,6 +29,10 @@ impl ColumnValues {
         ColumnValues { first: 0, count: 0, columns }
     }
 
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&*self.columns)
+    }
+
     /// Forgets the block.
     pub(super) fn clear(&mut self) {
         self.count = 0;

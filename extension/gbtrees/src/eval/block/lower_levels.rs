@@ -13,6 +13,7 @@ use crate::compiled::sections::{COMPACT_NODES, ROOTS, Sections, WIDE_NODES};
 use crate::eval::block::types::{BLOCK, BlockRows};
 use crate::eval::interleaved::{GoesLeft, Keys, KeysAndSets, NodeSections};
 use crate::eval::row_keys::set_keys;
+use crate::memory::allocated;
 use crate::verified;
 
 #[derive(Clone, Debug, Default)]
@@ -23,6 +24,10 @@ pub(super) struct BlockKeys {
 }
 
 impl BlockKeys {
+    pub(super) fn bytes(&self) -> usize {
+        allocated(&self.keys)
+    }
+
     pub(super) fn set(&mut self, rows: &BlockRows<'_>) {
         let width = leaf_slot(rows.num_features) + 1;
         if self.width != width {

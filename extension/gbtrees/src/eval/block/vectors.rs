@@ -10,6 +10,7 @@ use crate::compiled::tiles::{TILE_LEVELS, TileGroup};
 use crate::eval::block::lower_levels::LeafKeys;
 use crate::eval::block::types::{BLOCK, BlockKernel, BlockSum, MAX_TOGETHER, VectorTree};
 use crate::eval::sum::Sum;
+use crate::memory::allocated;
 
 /// Returns whether the outputs of a model's trees can be added together, and not one after another.
 pub(super) fn can_be(compiled: Sections<'_>) -> bool {
@@ -31,6 +32,13 @@ pub(super) struct WaitingTrees<S> {
 
 /// Most trees that wait.
 const TREES: usize = 4;
+
+impl<S> WaitingTrees<S> {
+    pub(super) fn bytes(&self) -> usize {
+        let vectors = self.trees.iter().map(|tree| allocated(&tree.vectors));
+        allocated(&self.trees) + vectors.sum::<usize>()
+    }
+}
 
 impl<S: BlockSum> WaitingTrees<S> {
     pub(super) fn new() -> Self {
