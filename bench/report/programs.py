@@ -16,8 +16,13 @@ def _scaled(values: list[float], scale: float) -> Spread:
 
 
 def _model(name: str, one: dict[str, Any], rows: int) -> dict[str, Any]:
-    """Returns the figures of a model as SQL functions: multiples of `array_length`, and times."""
-    series = one["series"]
+    """Returns the figures of a model as SQL functions: multiples of `array_length`, and times.
+
+    A row of `churn_rows` is a further one: planning is a figure for itself.
+    """
+    series = dict(one["series"])
+    spent = zip(series["scan/churn_rows"], series["planning"], strict=True)
+    series["scan/churn_rows"] = [whole - planning for whole, planning in spent]
 
     def figure(name: str, scale: float = 1e3) -> Spread | None:
         return _scaled(series[name], scale) if name in series else None

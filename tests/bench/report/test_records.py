@@ -157,7 +157,7 @@ def test_the_fastest_call_is_compared_by_repetition(tmp_path: Path) -> None:
 def test_multiples_of_functions_are_taken_within_each_repetition(tmp_path: Path) -> None:
     series = {
         "one/churn": [0.5, 0.75], "one/predict": [0.25, 0.25], "one/control": [0.25, 0.125],
-        "scan/churn_scan": [0.25, 0.5], "scan/churn_rows": [0.5, 1.0], "scan/predict": [0.125, 0.125],
+        "scan/churn_scan": [0.25, 0.5], "scan/churn_rows": [1.0, 1.5], "scan/predict": [0.125, 0.125],
         "scan/control": [0.125, 0.0625], "planning": [0.5, 0.5], "first": [0.5], "memory": [3e6],
     }  # fmt: skip
     run = {"rows": 500_000, "subjects": {"one": {"script": 500_000, "series": series}}}

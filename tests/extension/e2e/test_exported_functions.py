@@ -1,7 +1,7 @@
 """Models as plain SQL functions in a database without the extension: `export_model_sql`."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pandas as pd
@@ -102,6 +102,8 @@ def test_the_rows_of_a_query_have_the_librarys_margins(
     assert np.array(found, np.float32).tobytes() == margins(booster, rows).tobytes()
     found = bare.execute(query.format("prediction", "churn_1_rows"), (columns_of(),)).fetchall()
     assert [value for (value,) in found] == asked(bare, "churn")
+    with pytest.raises(errors.NullValueNotAllowed, match="query cannot be null"):
+        bare.execute("SELECT churn_rows(NULL)")
     with pytest.raises(errors.UndefinedColumn, match='"v"'):
         bare.execute(query.format("*", "churn_rows"), ("SELECT id, 1 AS s0 FROM kept",))
 
@@ -188,13 +190,19 @@ def test_a_row_is_read_by_its_columns(
     psql(cluster, BARE, stdin=script)
     table = """CREATE TEMP TABLE t AS
         SELECT i, i / 10::real AS b, (i + 1) / 10::real AS a FROM generate_series(0, 398) AS i"""
-    of_row, of_rows = "SELECT array_agg({}t) ORDER BY i) FROM t", []
-    for session, call in ((connection, "predict_margin('reals', "), (bare, "reals_margin(")):
-        session.execute(table)
-        of_rows.append(session.execute(of_row.format(call)).fetchone()[0])
     expected = model.predict([[(i + 1) / 10, i / 10] for i in range(399)], raw_score=True)
-    assert of_rows[1] == expected.tolist()
-    assert np.float32(of_rows[1]).tolist() == np.float32(np.ravel(of_rows[0])).tolist()
+    bare.execute(table)
+    for digits in (-3, 1):
+        bare.execute(f"SET extra_float_digits = {digits}")
+        for of_rows in (
+            "SELECT array_agg(reals_margin(t) ORDER BY i) = %s FROM t",
+            "SELECT array_agg(margin ORDER BY id::int) = %s"
+            " FROM reals_rows_margin('SELECT i AS id, a, b FROM t')",
+        ):
+            assert bare.execute(of_rows, (expected.tolist(),)).fetchone() == (True,)
+    connection.execute(table)
+    predicted = connection.execute("SELECT predict_margin('reals', t) FROM t ORDER BY i").fetchall()
+    assert np.float32(expected).tolist() == np.float32(predicted).ravel().tolist()
     with pytest.raises(errors.UndefinedColumn, match='"b" is not in'):
         bare.execute("SELECT reals(s) FROM (SELECT 1 AS a) AS s")
 
@@ -223,13 +231,45 @@ def categorical(categories: list | None, has_code: bool) -> bytes:
     return json.dumps(file).encode()
 
 
+def of_numbers(value_type: str) -> bytes:
+    """A model with another number between all of some numbers."""
+    cuts = [-1e301, -1, 0, 0.5, 1, 9.9, 10, 10.2, 978307200, 978307200.4, 2.0**60, 1e20, 1e301]
+    trees = [
+        {"left": [1, -1, -1], "right": [2, -1, -1], "feature": [0] * 3, "threshold": [cut, 0, 0],
+         "missing_left": [place % 2 == 0, False, False], "leaf_values": [2.0**place, 0]}
+        for place, cut in enumerate(cuts)
+    ]  # fmt: skip
+    file = {"tree_ensemble": 1, "feature_names": ["k"], "value_type": value_type, "trees": trees}
+    return json.dumps(file).encode()
+
+
+# By kind of the feature `k`.
+ODD: dict[str, Callable[[], bytes]] = {
+    "integers": lambda: categorical([10, 20, 1], False),
+    "floats": lambda: categorical([10.5, 20.0, 1.0], False),
+    "texts": lambda: categorical(["a", "10", "true"], False),
+    "other integers": lambda: categorical([10, 20, 1], True),
+    "other floats": lambda: categorical([10.5, 20.0, 1.0], True),
+    "other texts": lambda: categorical(["a", "10", "true"], True),
+    "hashes": lambda: categorical(None, False),
+    "reals": lambda: of_numbers("float32"),
+    "doubles": lambda: of_numbers("float64"),
+}
+JSON = """10|10.0|10.50|20|1.00|true|false|"NaN"|"Infinity"|1e30|"a"|"10"|null|[]|-1|0|1e400"""
+VALUES = """10|10.0::numeric(9,2)|10.5|10.5::real|1::real|true|'NaN'::float8|'NaN'::real|'NaN'::numeric
+    |'Infinity'::float8|'-Infinity'::real|-0.0::float8|'a'::text|'a'::char(3)|'a'::name|'b'::text|NULL::int
+    |NULL::boolean|NULL::text|1e10|1e16::float8|16777217::real|10::smallint|1152921573326323713
+    |1152921573326323711|1e30::numeric|1e400::numeric|-1e400::numeric|'2001-01-01'::date
+    |'infinity'::date|'-infinity'::date|'2001-01-01 00:00:00.4'::timestamp|'infinity'::timestamptz
+    |'2001-01-01 00:00:00.5+00'::timestamptz|ARRAY[10]|'10'::jsonb|'1 day'::interval"""
+
+
 @pytest.mark.parametrize("policy", ["error", "missing"])
-@pytest.mark.parametrize("has_code", [False, True])
-@pytest.mark.parametrize("categories", [[10, 20, 1], [10.5, 20.0, 1.0], ["a", "10", "true"], None])
-def test_odd_values_of_categories_are_read_as_predict_reads_them(
-    connection: Connection, categories: list | None, has_code: bool, policy: str
+@pytest.mark.parametrize("kind", ODD)
+def test_odd_values_are_read_as_predict_reads_them(
+    connection: Connection, kind: str, policy: str
 ) -> None:
-    connection.execute("SELECT load_model('odd', %s)", (categorical(categories, has_code),))
+    connection.execute("SELECT load_model('odd', %s)", (ODD[kind](),))
     connection.execute("SELECT set_unknown_category('odd', %s)", (policy,))
     script = connection.execute("SELECT export_model_sql('odd', 'odd', 'pg_temp')").fetchone()[0]
     connection.execute(script.replace("BEGIN;", "").replace("COMMIT;", ""))
@@ -241,28 +281,20 @@ def test_odd_values_of_categories_are_read_as_predict_reads_them(
         except errors.Error as error:
             return error.sqlstate
 
-    objects = '10|10.0|10.50|20|1.00|true|false|"NaN"|"Infinity"|1e30|"a"|"10"|null|[]|-1|0'
-    for value in objects.split("|"):
+    # As a category, it would be zero.
+    tiny = "|1e-400" if kind in ("reals", "doubles") else ""
+    for value in f"{JSON}{tiny}".split("|"):
         given = f"""'{{"k": {value}}}'::jsonb"""
         expected = answer(f"predict('odd', {given})")
         assert answer(f"pg_temp.odd({given})") == expected, value
-    values = ["10", "10.0::numeric(9,2)", "10.5", "1::real", "true", "'NaN'::float8", "'a'::text"]
-    for value in [*values, "NULL::int", "NULL::boolean", "1e10", "16777217::real"]:
+    for value in (value.strip() for value in f"{VALUES}{tiny}".split("|")):
         rows = f"SELECT 1 AS id, {value} AS k"
-        expected = answer(f"predict('odd', k) FROM ({rows}) AS t")
-        if expected == "42804":
-            continue
-        # To CatBoost's functions of a query a fraction is in no set, and numbers have no booleans there.
-        is_float = categories is not None and isinstance(categories[0], float)
-        if not (
-            value == "10.5"
-            if categories is None
-            else value in ("true", "NULL::boolean") and is_float
+        quoted = rows.replace("'", "''")
+        for function, own in (
+            ("predict('odd', t)", f"prediction FROM pg_temp.odd_rows('{quoted}')"),
+            ("predict('odd', to_jsonb(t))", f"pg_temp.odd(t) FROM ({rows}) AS t"),
         ):
-            quoted = rows.replace("'", "''")
-            found = answer(f"prediction FROM pg_temp.odd_rows('{quoted}')")
-            assert found == expected, value
-        assert answer(f"pg_temp.odd(t) FROM ({rows}) AS t") == expected, value
+            assert answer(own) == answer(f"{function} FROM ({rows}) AS t"), (value, function)
 
 
 def test_absent_arguments_are_missing_values(
@@ -272,15 +304,22 @@ def test_absent_arguments_are_missing_values(
     assert bare.execute("SELECT churn_margin(), churn_scan_margin()").fetchone() == (nothing,) * 2
 
 
+def answers(bare: Connection) -> list:
+    found = [asked(bare, f"public.{name}") for name in ("churn", "churn_scan", "churn_class")]
+    query = "SELECT prediction FROM public.churn_rows(%s) ORDER BY id::int"
+    return [*found, bare.execute(query, (columns_of(),)).fetchall()]
+
+
 def test_planted_operators_are_not_found(bare: Connection) -> None:
-    expected = [asked(bare, name) for name in ("churn", "churn_scan", "churn_class")]
+    expected = answers(bare)
     bare.execute("CREATE SCHEMA evil")
     for number, (operator, left, right, result, body) in enumerate([
         ("<", "float8", "float8", "bool", "true"), (">=", "float8", "float8", "bool", "true"),
         (">", "float8", "float8", "bool", "true"), ("=", "int4", "int4", "bool", "true"),
         ("+", "float4", "float4", "float4", "0::float4"), ("-", "int4", "int4", "int4", "1"),
         ("/", "float4", "float4", "float4", "0::float4"), (">", "int4", "int4", "bool", "false"),
-        ("||", "varbit", "varbit", "varbit", "B'0'::varbit"),
+        ("||", "varbit", "varbit", "varbit", "B'0'::varbit"), ("=", "oid", "oid", "bool", "true"),
+        ("<>", '"char"', '"char"', "bool", "false"), ("=", "text", "text", "bool", "true"),
     ]):  # fmt: skip
         function = f"evil.f{number}"
         bare.execute(
@@ -293,14 +332,15 @@ def test_planted_operators_are_not_found(bare: Connection) -> None:
         )
     for name, types, result, body in [
         ("exp", "float8", "float8", "0::float8"), ("get_bit", "bit, int4", "int4", "1"),
-        ("width_bucket", "float8, float8[]", "int4", "0"),
+        ("width_bucket", "float8, float8[]", "int4", "0"), ("cardinality", "text[]", "int4", "0"),
+        ("concat", "VARIADIC text[]", "text", "''"), ("pg_typeof", "float8", "regtype", "'text'::regtype"),
     ]:  # fmt: skip
         bare.execute(
             f"CREATE FUNCTION evil.{name}({types}) RETURNS {result} LANGUAGE sql "
             f"AS $$ SELECT {body} $$"
         )
     bare.execute("SET search_path = evil, public, pg_catalog")
-    found = [asked(bare, f"public.{name}") for name in ("churn", "churn_scan", "churn_class")]
+    found = answers(bare)
     bare.execute("RESET search_path")
     assert found == expected
 
@@ -323,6 +363,20 @@ def test_functions_of_others_are_not_replaced(cluster: Cluster, script: str, own
         assert connection.execute(
             "SELECT count(*) FROM pg_proc WHERE proname LIKE 'churn%'"
         ).fetchone() == (1,)
+
+
+@pytest.mark.parametrize("name", ["churn_margin", "churn_1"])
+def test_functions_of_another_model_are_not_replaced(
+    connection: Connection, bare: Connection, name: str
+) -> None:
+    """Its name may be the beginning of theirs."""
+    expected = asked(bare, "churn_margin")
+    query = "SELECT export_model_sql('churn@1', %s), export_model_sql('churn', %s, drop => true)"
+    for script in connection.execute(query, (name, name)).fetchone():
+        with pytest.raises(errors.DuplicateFunction, match="is not one of an export"):
+            bare.execute(script)
+        bare.execute("ROLLBACK")
+    assert asked(bare, "churn_margin") == expected
 
 
 def test_a_role_needs_the_privilege_alone(bare: Connection) -> None:

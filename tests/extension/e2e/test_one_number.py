@@ -45,6 +45,13 @@ TYPES = {
     "boolean": np.int64,
 }
 FORMS = {"columns": "x", "array": "ARRAY[x]", "row": "t", "jsonb": "to_jsonb(t)"}
+# Of SQL functions, whose arguments are double precision.
+EXPORTED = {
+    "columns": "SELECT pg_temp.exported(x) FROM t ORDER BY id",
+    "row": "SELECT pg_temp.exported(t) FROM t ORDER BY id",
+    "jsonb": "SELECT pg_temp.exported(to_jsonb(t)) FROM t ORDER BY id",
+    "rows": "SELECT prediction FROM pg_temp.exported_rows('SELECT * FROM t') ORDER BY id::int",
+}
 REALS = [0.1, 0.3, 0.7, 1.1, 2.5, 3.2182388, 123456.79, 1e-30, 1e-40, 1e30, 2.0**24, 2.0**60, 1e10]
 
 
@@ -214,6 +221,17 @@ def test_every_form_and_type(
             connection.execute(f"SET pgboost.enable_batch = {batch}")
             found = connection.execute(f"SELECT predict('m', {features}) FROM t ORDER BY id")
             assert_same_bits(floats(found.fetchall()), expected)
+    export(connection)
+    for form, query in EXPORTED.items():
+        if form != "columns" or type_name not in ("boolean", "real", "bigint"):
+            assert_same_bits(floats(connection.execute(query).fetchall()), expected)
+
+
+def export(connection: Connection) -> None:
+    """Makes SQL functions of the model."""
+    query = "SELECT export_model_sql('m', 'exported', 'pg_temp')"
+    (script,) = connection.execute(query).fetchone()
+    connection.execute(script.replace("BEGIN;", "").replace("COMMIT;", ""))
 
 
 @pytest.mark.parametrize("type_name", [name for name in TYPES if name != "boolean"])
@@ -244,6 +262,9 @@ def test_a_model_of_float32_data_takes_reals_for_themselves(
     for features in ("x", "ARRAY[x]", "t"):
         found = connection.execute(f"SELECT predict('m', {features}) FROM t ORDER BY id")
         assert_same_bits(floats(found.fetchall()), expected)
+    export(connection)
+    for form in ("columns", "rows"):
+        assert_same_bits(floats(connection.execute(EXPORTED[form]).fetchall()), expected)
 
 
 TIMES = [
@@ -286,6 +307,9 @@ def test_times_are_one_number_in_every_form(
         for form, features in TIME_FORMS.items():
             found = connection.execute(f"SELECT predict('m', {features}) FROM t ORDER BY id")
             assert np.array_equal(floats(found.fetchall()), expected), (zone, form)
+    export(connection)
+    found = connection.execute(EXPORTED["rows"])
+    assert np.array_equal(floats(found.fetchall()), expected)
 
 
 # By kind, categories in no order, and the types of columns that have them.
@@ -420,9 +444,7 @@ def test_a_category_is_one_in_every_call_and_type(
     if library == "catboost":
         calls = [call for call in calls if "exported" not in call]
     else:
-        script = "SELECT export_model_sql('m', 'exported', 'pg_temp')"
-        psql = connection.execute(script).fetchone()[0]
-        connection.execute(psql.replace("BEGIN;", "").replace("COMMIT;", ""))
+        export(connection)
     for place in range(len(CATEGORIES[kind][1])):
         type_name = fill(connection, kind, place, found)
         maintain = "SELECT maintain_scores('t', 'm', 'score')"

@@ -1,15 +1,18 @@
 //! Statements before a script creates functions, and the script that drops them.
 //!
-//! Only functions with the comment of an export that belong to the current role are replaced or dropped. Any
-//! other function of the same names stops the script: `CREATE OR REPLACE` would leave it to its owner, and an
-//! overload may be what calls find.
+//! Only functions with the comment of an export of the same model that belong to the current role are replaced or
+//! dropped. Any other function of the same names stops the script: `CREATE OR REPLACE` would leave it to its owner,
+//! an overload may be what calls find, and `churn_margin` may be a model as well as the margin of another.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::quote::{body, identifier, literal};
 
-/// The first words of the comment on each function, by which a later script knows its own.
-pub(super) const MARK: &str = "gbtrees: ";
+/// Returns the first words of the comment on each function of a model, by which a later script knows its own.
+pub(super) fn mark(model: &str) -> String {
+    format!("gbtrees: {model}: ")
+}
 
 /// The settings of a script's transaction.
 pub(super) const SETTINGS: &str = "SET LOCAL search_path = pg_catalog, pg_temp;\n\
@@ -18,6 +21,7 @@ pub(super) const SETTINGS: &str = "SET LOCAL search_path = pg_catalog, pg_temp;\
 /// A function that is kept if it is there with the same types, so that it keeps its privileges.
 pub(super) struct Kept {
     pub(super) name: String,
+    pub(super) mark: String,
     pub(super) types: Vec<&'static str>,
     /// Empty if the arguments have no names.
     pub(super) names: Vec<String>,
@@ -72,7 +76,7 @@ impl Kept {
 /// be created.
 pub(super) fn guard(schema: &str, kept: &[Kept]) -> String {
     let rows: Vec<String> = kept.iter().map(Kept::row).collect();
-    let names: Vec<String> = kept.iter().map(|kept| literal(&kept.name)).collect();
+    let names = kept.iter().map(|kept| (kept.name.as_str(), kept.mark.as_str())).collect();
     let wanted = format!(
         "\n    IF NOT EXISTS (SELECT FROM (VALUES\n        {}\n      ) AS w(name, types, names, returns)\n      \
          WHERE w.name = f.proname AND w.types = f.proargtypes::text\n      AND w.names IS NOT DISTINCT FROM \
@@ -80,29 +84,31 @@ pub(super) fn guard(schema: &str, kept: &[Kept]) -> String {
          f.signature);\n    END IF;",
         rows.join(",\n        ")
     );
-    statement(schema, &names, &wanted)
+    statement(schema, names, &wanted)
 }
 
-/// Returns the script that drops functions by their names.
-pub(super) fn drop_script(schema: &str, names: &[String]) -> String {
-    let names: Vec<String> = names.iter().map(|name| literal(name)).collect();
+/// Returns the script that drops functions of a mark by their names.
+pub(super) fn drop_script(schema: &str, names: &[String], mark: &str) -> String {
+    let names = names.iter().map(|name| (name.as_str(), mark)).collect();
     let drop = "\n    EXECUTE format('DROP FUNCTION %s', f.signature);";
-    format!("BEGIN;\n{SETTINGS}{}COMMIT;\n", statement(schema, &names, drop))
+    format!("BEGIN;\n{SETTINGS}{}COMMIT;\n", statement(schema, names, drop))
 }
 
-/// Runs statements for each function of the names.
-fn statement(schema: &str, names: &[String], each: &str) -> String {
+/// Runs statements for each function of the names, which have marks.
+fn statement(schema: &str, names: BTreeMap<&str, &str>, each: &str) -> String {
+    let names = names.iter().map(|(name, mark)| format!("({}, {})", literal(name), literal(mark)));
     let mut code = String::from("\nDECLARE\n  f record;\nBEGIN\n");
     let _ = write!(
         code,
         "  FOR f IN\n    SELECT p.oid::regprocedure AS signature, p.proname, p.proargtypes, p.proargnames, \
-         pg_get_function_result(p.oid) AS result,\n      pg_get_userbyid(p.proowner) = current_user AND coalesce(obj_description(p.oid, \
-         'pg_proc') LIKE '{MARK}%', false) AS is_own\n    FROM pg_proc p JOIN pg_namespace n ON n.oid = \
-         p.pronamespace\n    WHERE n.nspname = {} AND p.proname = ANY (ARRAY[{}]::text[])\n  LOOP\n    IF NOT \
-         f.is_own THEN\n      RAISE EXCEPTION 'function % is not one of an export by this role', f.signature\n        \
-         USING ERRCODE = '42723', HINT = 'Choose another name or schema.';\n    END IF;{each}\n  END LOOP;\nEND;\n",
+         pg_get_function_result(p.oid) AS result,\n      pg_get_userbyid(p.proowner) = current_user AND \
+         coalesce(starts_with(obj_description(p.oid, 'pg_proc'), o.mark), false) AS is_own\n    FROM pg_proc p JOIN \
+         pg_namespace n ON n.oid = p.pronamespace\n    JOIN (VALUES {}) AS o(name, mark) ON o.name = p.proname\n    \
+         WHERE n.nspname = {}\n  LOOP\n    IF NOT f.is_own THEN\n      RAISE EXCEPTION 'function % is not one of an \
+         export of this model by this role', f.signature\n        USING ERRCODE = '42723', HINT = 'Choose another \
+         name or schema.';\n    END IF;{each}\n  END LOOP;\nEND;\n",
+        names.collect::<Vec<_>>().join(", "),
         literal(schema),
-        names.join(", "),
     );
     format!("DO {};\n\n", body(&code))
 }

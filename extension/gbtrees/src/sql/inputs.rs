@@ -10,13 +10,17 @@ use super::UnknownCategory;
 use super::cuts::cut;
 use super::quote::{array, literal, number};
 use super::trees::{Kind, Variable};
-use crate::ensemble::{Categories, Comparison, Ensemble, MissingRule, Precision};
+use crate::ensemble::{Categories, Comparison, Ensemble, MissingRule, Precision, RealInput};
 
 /// PostgreSQL cuts names after as many bytes.
 pub(super) const NAME_BYTES: usize = 63;
 
 /// Arguments that a function of PostgreSQL can have.
 pub(super) const MAX_ARGUMENTS: usize = 100;
+
+/// The number that a real is to a feature: itself, or its decimal.
+const ITSELF: &str = "itself";
+const DECIMAL: &str = "decimal";
 
 /// The type of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,25 +130,49 @@ impl<'m> Inputs<'m> {
         }
     }
 
-    /// Whether a real of the feature is not the same to the model as its decimal.
-    pub(super) fn takes_decimal(&self, feature: usize) -> bool {
-        self.model.value_precision() == Precision::Double
-            || categories(self.model, feature).is_some()
+    /// Whether a feature has categories that the file names.
+    pub(super) fn is_category(&self, feature: usize) -> bool {
+        categories(self.model, feature).is_some()
     }
 
-    /// Returns an integer that is none of a feature's categories, if others than these have a code, or else NULL.
-    pub(super) fn no_category(&self, feature: usize) -> String {
+    /// Whether a feature is a number that is rounded to f32.
+    pub(super) fn is_rounded(&self, feature: usize) -> bool {
+        self.model.value_precision() == Precision::Single && !self.is_category(feature)
+    }
+
+    /// Returns the number that a real is to a feature: itself, its decimal, or one of an array and else its decimal.
+    pub(super) fn real(&self, feature: usize) -> String {
+        if self.is_rounded(feature) || self.model.real_input() == RealInput::Binary {
+            return ITSELF.to_owned();
+        }
+        match categories(self.model, feature) {
+            Some(Categories::Float(values)) => {
+                array(values.iter().map(|value| number(*value, Precision::Double)))
+                    .trim_matches('\'')
+                    .to_owned()
+            }
+            _ => DECIMAL.to_owned(),
+        }
+    }
+
+    /// Whether a real is its decimal to a feature.
+    pub(super) fn have_decimals(&self) -> bool {
+        (0..self.arguments.len()).any(|feature| self.real(feature) != ITSELF)
+    }
+
+    /// Returns an integer that is none of a feature's categories, if others than these have a code.
+    pub(super) fn no_category(&self, feature: usize) -> Option<String> {
         let known: &[i64] = match categories(self.model, feature) {
             Some(Categories::Integer(values)) if self.model.has_unknown_code(feature) => values,
-            _ => return "NULL".to_owned(),
+            _ => return None,
         };
         let other = (0..=i64::MAX).find(|number| !known.contains(number));
-        other.map_or_else(|| "NULL".to_owned(), |number| format!("'{number}'"))
+        other.map(|number| format!("'{number}'"))
     }
 
     /// Whether there are categories that the file names.
     pub(super) fn has_categories(&self) -> bool {
-        (0..self.arguments.len()).any(|feature| categories(self.model, feature).is_some())
+        (0..self.arguments.len()).any(|feature| self.is_category(feature))
     }
 
     /// Whether a category is found by CatBoost's hash of it.

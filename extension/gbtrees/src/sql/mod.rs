@@ -15,6 +15,7 @@
 //! # }
 //! ```
 
+mod columns;
 mod cuts;
 mod explain;
 mod guard;

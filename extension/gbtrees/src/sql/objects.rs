@@ -3,6 +3,7 @@
 
 use super::UnknownCategory;
 use super::inputs::ArgumentType;
+use crate::ensemble::Precision;
 
 /// Returns the ending of the name of the function that reads an argument.
 pub(super) fn reader(kind: ArgumentType) -> &'static str {
@@ -22,13 +23,16 @@ pub(super) fn types(kind: ArgumentType) -> Vec<&'static str> {
 }
 
 /// Returns its body.
-pub(super) fn body(kind: ArgumentType, unknown: UnknownCategory) -> String {
+pub(super) fn body(kind: ArgumentType, unknown: UnknownCategory, precision: Precision) -> String {
     let raised = match unknown {
         UnknownCategory::Error => RAISE,
         UnknownCategory::Missing => "",
     };
     let (declared, read) = match kind {
-        ArgumentType::Number => ("", NUMBER.to_owned()),
+        ArgumentType::Number => {
+            let whole = if precision == Precision::Single { WHOLE } else { "" };
+            (OF_NUMBER, format!("{NUMBER}{whole}{NUMBER_END}"))
+        }
         ArgumentType::Integer => {
             (OF_NUMBER, format!("{INTEGER}{}{INTEGER_END}", raised_unless_given(raised)))
         }
@@ -57,8 +61,26 @@ const ABSENT: &str = "BEGIN
   IF k OPERATOR(pg_catalog.=) 'null' THEN RETURN NULL; END IF;
 ";
 
-const NUMBER: &str =
-    "  IF k OPERATOR(pg_catalog.=) 'number' THEN RETURN v::pg_catalog.float8; END IF;
+const NUMBER: &str = "  IF k OPERATOR(pg_catalog.=) 'number' THEN
+    n := v::pg_catalog.numeric;
+    IF pg_catalog.abs(n) OPERATOR(pg_catalog.<) 9007199254740992 AND pg_catalog.scale(n) OPERATOR(pg_catalog.<) 300
+    THEN RETURN n; END IF;
+";
+
+/// A whole number is rounded once, unless it is what a double is written as: then Python reads that.
+const WHOLE: &str = "    IF pg_catalog.scale(n) OPERATOR(pg_catalog.=) 0
+      AND pg_catalog.abs(n) OPERATOR(pg_catalog.<) 9223372036854775808
+      AND n OPERATOR(pg_catalog.<>) n::pg_catalog.float8::pg_catalog.text::pg_catalog.numeric
+    THEN RETURN n::pg_catalog.int8::pg_catalog.float4; END IF;
+";
+
+/// Beyond the range of double precision a number is infinite or zero.
+const NUMBER_END: &str = "    RETURN CASE
+      WHEN pg_catalog.abs(n) OPERATOR(pg_catalog.<=) '2.4703282292062327208e-324' THEN '0'
+      WHEN n OPERATOR(pg_catalog.>=) '1.797693134862315807937e308' THEN 'Infinity'
+      WHEN n OPERATOR(pg_catalog.<=) '-1.797693134862315807937e308' THEN '-Infinity'
+      ELSE n::pg_catalog.float8 END;
+  END IF;
   IF k OPERATOR(pg_catalog.=) 'boolean' THEN
     RETURN CASE WHEN v::pg_catalog.bool THEN 1 ELSE 0 END;
   END IF;

@@ -1,20 +1,26 @@
 //! The functions that take a query: `churn_rows(query)` and those behind it.
 
-use super::inputs::{ArgumentType, Place};
+use super::columns::Columns;
+use super::inputs::Place;
 use super::nested::sum_type;
 use super::quote::literal;
 use super::rows;
-use super::script::{Function, Functions, ONE, QUERY, SCALED, group};
+use super::script::{Function, Functions, ONE, QUERY, group};
 use super::symmetric::Symmetric;
-use super::values::{scaled, short_value};
+use super::values::short_value;
 use crate::{Cancel, Result};
 
 /// Nodes up to which a query has trees as expressions: planning it takes 2 kB per node.
 const MAX_PLANNED: usize = 200_000;
 
+/// A query may do whatever its caller may.
+const ANY_QUERY: &str = "VOLATILE PARALLEL UNSAFE SET jit = off";
+/// The setting decides on the digits of a real as text.
+const IN_DECIMALS: &str = "VOLATILE PARALLEL UNSAFE SET jit = off SET extra_float_digits = 1";
+
 impl Functions<'_> {
-    /// The functions behind those that take a query: of groups of trees, from sums to margins, and the text of
-    /// the query around the user's.
+    /// The functions behind those that take a query: of groups of trees, and the text of the query around the
+    /// user's.
     pub(super) fn query_of_rows(
         &self,
         symmetric: Option<&Symmetric<'_>>,
@@ -23,13 +29,22 @@ impl Functions<'_> {
         let is_planned =
             symmetric.is_some() || self.can_nest() && self.forest.num_nodes() <= MAX_PLANNED;
         let computed = if is_planned { self.computed(symmetric, cancel)? } else { None };
-        let (query, mut all) = match computed {
-            Some(computed) => computed,
-            None => (self.called(), Vec::new()),
-        };
+        let called = computed.is_none();
+        let (query, mut all) = computed.unwrap_or_else(|| (self.called(), Vec::new()));
         let text = "pg_catalog.text";
-        all.push(self.internal(QUERY, vec![text], text, query.body(), "margins of a query's rows"));
+        let body = query.body(&self.columns(called));
+        let function = self.internal(QUERY, vec![text], text, body, "margins of a query's rows");
+        all.push(Function { properties: "VOLATILE PARALLEL UNSAFE", ..function });
         Ok(all)
+    }
+
+    /// The columns of a query. The function of one row, where that is called, takes no NaN.
+    fn columns(&self, called: bool) -> Columns {
+        let qualified = |ending: &str| self.names.qualified(ending);
+        let telling = self.forest.tells_nan();
+        let tells_nan =
+            |feature| called || self.inputs.is_category(feature) || telling.contains(&feature);
+        Columns::of(&self.inputs, self.options.unknown_category, qualified, tells_nan)
     }
 
     /// The query that computes trees, and the functions in it.
@@ -38,15 +53,10 @@ impl Functions<'_> {
         symmetric: Option<&Symmetric<'_>>,
         cancel: Cancel<'_>,
     ) -> Result<Option<(rows::Query, Vec<Function>)>> {
-        let scaling = scaled(self.model);
-        let scale = |sums: &str| match scaling {
-            Some(_) => format!("{}({sums})", self.names.qualified(SCALED)),
-            None => sums.to_owned(),
-        };
         let name = |number: usize| self.names.qualified(&group(number));
         let (model, prologue) = (self.model, self.prologue(Place::Query));
         let found = rows::Trees { model, forest: &self.forest, symmetric, prologue: &prologue }
-            .computed(&self.inputs, name, scale, cancel)?;
+            .computed(name, cancel)?;
         Ok(found.map(|(query, groups)| {
             let sum = sum_type(model.sum_precision());
             let groups = groups.into_iter().enumerate().map(|(number, own)| {
@@ -54,24 +64,16 @@ impl Functions<'_> {
                     self.internal(&group(number), own.types, sum, own.body, "some trees");
                 Function { language: "sql", ..function }
             });
-            let margin = self.margin_type();
-            let scaled = scaling
-                .map(|body| self.internal(SCALED, vec![margin], margin, body, "margins of sums"));
-            (query, groups.chain(scaled).collect())
+            (query, groups.collect())
         }))
     }
 
     /// The query that calls the function of one row for each.
     fn called(&self) -> rows::Query {
-        let given = self.inputs.arguments.iter().enumerate().map(|(feature, argument)| {
-            let given = self.inputs.given(feature, Place::Query);
-            match argument.kind {
-                ArgumentType::Integer => format!("{given}::{}", argument.kind.sql()),
-                ArgumentType::Number | ArgumentType::Text | ArgumentType::Hashed => given,
-            }
-        });
+        let given = (0..self.inputs.arguments.len())
+            .map(|feature| self.inputs.given(feature, Place::Query));
         let passed = self.passed(given.collect());
-        rows::called(&self.inputs, &format!("{}({passed})", self.names.qualified(ONE)))
+        rows::called(&format!("{}({passed})", self.names.qualified(ONE)))
     }
 
     /// The function of all rows of a query, under a name.
@@ -104,8 +106,7 @@ impl Functions<'_> {
             name: format!("{name}{ending}"),
             names: vec!["query".to_owned()],
             columns,
-            // A query may do whatever its caller may.
-            properties: "VOLATILE PARALLEL UNSAFE SET jit = off",
+            properties: if self.inputs.have_decimals() { IN_DECIMALS } else { ANY_QUERY },
             cost: 1000,
             ..function
         })

@@ -4,11 +4,13 @@
 //! of more trees, groups take turns over chunks of rows: a window's function reads all rows of its
 //! partition before the first one goes on, so that a chunk passes one group before the next group begins.
 
-use super::inputs::{ArgumentType, Inputs, MAX_ARGUMENTS, Place, Prologue};
+use super::columns::Columns;
+use super::inputs::{MAX_ARGUMENTS, Prologue};
 use super::nested::{self, sum_type};
-use super::quote::{body, identifier, number};
+use super::quote::number;
 use super::symmetric::Symmetric;
 use super::trees::{Forest, Kind};
+use super::values::scaled;
 use crate::ensemble::Ensemble;
 use crate::{Cancel, Result};
 
@@ -36,47 +38,14 @@ fn chunk() -> String {
 /// The end of each query, which keeps the planner from putting expressions in the place of columns.
 pub(super) const END: &str = " OFFSET 0";
 
-/// A query around the user's, which has the columns `id` and `s`, the margins.
+/// A query around that of the values `x0`, `x1` and so on, which has the columns `id` and `s`, the margins.
+#[derive(Default)]
 pub(super) struct Query {
     head: String,
     tail: String,
 }
 
 impl Query {
-    /// Begins with the user's query, whose columns are found by the arguments' names.
-    fn of(inputs: &Inputs<'_>) -> Self {
-        let mut query = Query { head: String::new(), tail: format!("\n) AS q{END}") };
-        let given = inputs.arguments.iter().enumerate().map(|(feature, argument)| {
-            let column = format!("q.{}", identifier(&argument.name));
-            let value = match argument.kind {
-                ArgumentType::Number if inputs.takes_decimal(feature) => decimal(&column),
-                ArgumentType::Number | ArgumentType::Text => {
-                    format!("{column}::{}", argument.kind.sql())
-                }
-                // A fraction is no category, and not rounded to one.
-                ArgumentType::Integer | ArgumentType::Hashed => digits(&column, argument.kind),
-            };
-            format!(", {value} AS x{feature}")
-        });
-        query.head =
-            format!("SELECT q.id::pg_catalog.text AS id{} FROM (", given.collect::<String>());
-        let known = inputs.arguments.iter().enumerate().map(|(feature, argument)| {
-            let given = inputs.given(feature, Place::Query);
-            match argument.kind {
-                // NaN is not less than itself.
-                ArgumentType::Number => format!(
-                    "CASE WHEN {given} OPERATOR(pg_catalog.<) 'NaN' THEN {given} END AS x{feature}"
-                ),
-                ArgumentType::Integer => format!(
-                    "CASE WHEN {given} OPERATOR(pg_catalog.<>) 'NaN' THEN {given} END AS x{feature}"
-                ),
-                ArgumentType::Text | ArgumentType::Hashed => given,
-            }
-        });
-        query.around(&known.collect::<Vec<_>>());
-        query
-    }
-
     /// Puts a query around, which computes columns of those of `q`.
     fn around(&mut self, columns: &[String]) {
         let columns: String = columns.iter().map(|column| format!(", {column}")).collect();
@@ -86,45 +55,14 @@ impl Query {
 
     /// Returns the body of the function from the user's query to the whole one, without an end, so that the
     /// planner may put margins in the place of `s`.
-    pub(super) fn body(&self) -> String {
-        format!(
-            "BEGIN\n  RETURN {}\n    OPERATOR(pg_catalog.||) $1 OPERATOR(pg_catalog.||)\n    {};\nEND",
-            body(&self.head),
-            body(self.tail.trim_end_matches(END))
-        )
+    pub(super) fn body(&self, columns: &Columns) -> String {
+        columns.body(&self.head, self.tail.trim_end_matches(END))
     }
-}
-
-/// Returns the double of a column, and of a real its decimal, as in a row and in an object.
-fn decimal(column: &str) -> String {
-    let (is_real, double) = (is_of(column, 700), "pg_catalog.float8");
-    format!(
-        "CASE WHEN {is_real} THEN {column}::pg_catalog.text::{double} ELSE {column}::{double} END"
-    )
-}
-
-fn is_of(column: &str, oid: u32) -> String {
-    format!("pg_catalog.pg_typeof({column})::pg_catalog.oid OPERATOR(pg_catalog.=) '{oid}'")
-}
-
-/// Returns the text of a category that may be a number: of a whole one its digits alone. The column's type is not
-/// known, and a real is a numeric of six digits, so values go by way of their text. The planner casts constants in
-/// each branch of a CASE, but not the result of one whose condition it does not know.
-fn digits(column: &str, kind: ArgumentType) -> String {
-    let text = format!("{column}::pg_catalog.text");
-    let is = |value: &str| format!("{text} OPERATOR(pg_catalog.=) '{value}'");
-    let truth = format!("CASE WHEN {} THEN '1' WHEN {} THEN '0' END", is("true"), is("false"));
-    let text = format!("CASE WHEN {} THEN {truth} ELSE {text} END", is_of(column, 16));
-    if kind == ArgumentType::Hashed {
-        let digits = format!("pg_catalog.regexp_replace({text}, '[.]0+$', '')");
-        return format!("CASE WHEN {} THEN {digits} ELSE {text} END", is_of(column, 1700));
-    }
-    format!("pg_catalog.trim_scale(({text})::pg_catalog.numeric)::pg_catalog.text")
 }
 
 /// Returns the query that calls a function per row, by its expression over columns of `q`.
-pub(super) fn called(inputs: &Inputs<'_>, margins: &str) -> Query {
-    let mut query = Query::of(inputs);
+pub(super) fn called(margins: &str) -> Query {
+    let mut query = Query::default();
     query.around(&[format!("{margins} AS s")]);
     query
 }
@@ -146,18 +84,16 @@ pub(super) struct Trees<'a> {
 
 impl Trees<'_> {
     /// Returns the query that computes trees, and its groups, or `None` if these are too many. `name` names a
-    /// group's function, and `scaled` makes margins of the expression of sums.
+    /// group's function.
     pub(super) fn computed(
         &self,
-        inputs: &Inputs<'_>,
         name: impl Fn(usize) -> String,
-        scaled: impl FnOnce(&str) -> String,
         cancel: Cancel<'_>,
     ) -> Result<Option<(Query, Vec<Group>)>> {
         let Trees { model, prologue, .. } = self;
-        let mut query = Query::of(inputs);
+        let mut query = Query::default();
         let mut kept: Vec<String> =
-            (0..inputs.arguments.len()).map(|feature| format!("q.x{feature}")).collect();
+            (0..model.num_features()).map(|feature| format!("q.x{feature}")).collect();
         for steps in [&prologue.codes, &prologue.computed] {
             if !steps.is_empty() {
                 let new = steps.iter().map(|step| format!("{} AS {}", step.expression, step.name));
@@ -167,11 +103,10 @@ impl Trees<'_> {
         }
         let terms = Terms::of(self, &mut query, cancel)?;
         let Some((sums, groups)) = terms.sum(model, &mut query, name) else { return Ok(None) };
-        let margins = match sums.as_slice() {
-            [sum] => sum.clone(),
-            sums => format!("ARRAY[{}]", sums.join(", ")),
+        let margins = match scaled(model, sums).as_slice() {
+            [margin] => format!("{margin} AS s"),
+            margins => format!("ARRAY[{}] AS s", margins.join(", ")),
         };
-        let margins = format!("{} AS s", scaled(&margins));
         if terms.turns().len() == 1 {
             query.around(&[margins]);
         } else {

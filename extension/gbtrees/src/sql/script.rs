@@ -1,12 +1,12 @@
 //! The script: which functions there are, and how they call each other.
 //!
-//! Functions that a user calls are SQL, have named arguments, and are inlined into the query. Those behind
-//! them have arguments without names, so that no name of a feature can mean something else in a body. All
+//! Functions of features that a user calls are SQL, have named arguments, and are inlined into the query. Those
+//! behind them have arguments without names, so that no name of a feature can mean something else in a body. All
 //! names are qualified, operators included, so that objects planted elsewhere are never found.
 
 use std::fmt::Write as _;
 
-use super::guard::{self, Kept, MARK, SETTINGS, qualified};
+use super::guard::{self, Kept, SETTINGS, mark, qualified};
 use super::inputs::{ArgumentType, Inputs, Place, Prologue, RAISE_UNKNOWN, UNKNOWN};
 use super::nested::{sum_type, sums};
 use super::quote::{body, comment, identifier, literal};
@@ -32,7 +32,7 @@ const PUBLIC: [&str; 7] = ["", "_margin", "_class", "_proba", EXPLAIN, "_scan", 
 pub(super) const ROWS: [&str; 2] = ["_rows", "_rows_margin"];
 
 /// The endings of the others, but for those of hashes.
-const INTERNAL: [&str; 14] = [
+const INTERNAL: [&str; 13] = [
     "_single",
     "_sum",
     "_scan_sum",
@@ -44,7 +44,6 @@ const INTERNAL: [&str; 14] = [
     "_text",
     "_hashed",
     UNKNOWN,
-    SCALED,
     QUERY,
     EXPLAINED,
 ];
@@ -53,8 +52,7 @@ const INTERNAL: [&str; 14] = [
 pub(super) const ONE: &str = "_sum";
 const SCAN: &str = "_scan_sum";
 
-/// The endings of the functions from sums to margins, and from a query to that of its margins.
-pub(super) const SCALED: &str = "_scaled";
+/// The ending of the function from a query to that of its margins.
 pub(super) const QUERY: &str = "_query";
 
 /// The endings of the functions of SHAP values, the user's and the one behind it.
@@ -83,6 +81,12 @@ impl Names<'_> {
     pub(super) fn qualified(&self, ending: &str) -> String {
         qualified(&self.options.schema, &self.own(ending))
     }
+
+    /// Returns the mark of this version's functions.
+    fn mark(&self) -> String {
+        let version = self.options.version.map(|version| format!("@{version}"));
+        mark(&format!("{}{}", self.options.name, version.unwrap_or_default()))
+    }
 }
 
 /// A function of the script.
@@ -98,6 +102,8 @@ pub(super) struct Function {
     pub(super) properties: &'static str,
     pub(super) cost: u64,
     pub(super) body: String,
+    /// The first words of the comment.
+    pub(super) mark: String,
     pub(super) comment: String,
 }
 
@@ -106,11 +112,15 @@ impl Function {
         let columns = self.columns.iter().map(|column| (*column).to_owned());
         let (name, names) =
             (self.name.clone(), self.names.iter().cloned().chain(columns).collect());
-        Kept { name, types: self.types.clone(), names, returns: self.returns.clone() }
+        let (mark, types, returns) = (self.mark.clone(), self.types.clone(), self.returns.clone());
+        Kept { name, mark, types, names, returns }
     }
 
     fn is_ascii(&self) -> bool {
-        [&self.name, &self.body].into_iter().chain(&self.names).all(|text| text.is_ascii())
+        [&self.name, &self.body, &self.mark]
+            .into_iter()
+            .chain(&self.names)
+            .all(|text| text.is_ascii())
     }
 
     fn create(&self, out: &mut String, schema: &str) {
@@ -134,7 +144,7 @@ impl Function {
             self.properties,
             self.cost,
             body(&self.body),
-            literal(&format!("{MARK}{}", self.comment)),
+            literal(&format!("{}{}", self.mark, self.comment)),
         );
     }
 }
@@ -162,13 +172,13 @@ pub(super) fn drop_script(options: &Options) -> String {
     let endings = PUBLIC.into_iter().chain(ROWS).chain(INTERNAL).chain(hashes);
     let groups = (0..rows::MAX_GROUPS).map(|number| names.own(&group(number)));
     let all: Vec<String> = endings.map(|ending| names.own(ending)).chain(groups).collect();
-    guard::drop_script(&options.schema, &all)
+    guard::drop_script(&options.schema, &all, &names.mark())
 }
 
 pub(super) struct Functions<'a> {
     pub(super) model: &'a Ensemble,
     labels: &'a [String],
-    options: &'a Options,
+    pub(super) options: &'a Options,
     pub(super) names: Names<'a>,
     pub(super) inputs: Inputs<'a>,
     pub(super) forest: Forest<'a>,
@@ -193,7 +203,9 @@ impl Functions<'_> {
         functions.extend(explained);
         functions.extend(self.public(&self.names.own(""), scan, &endings));
         if self.options.version.is_some() {
-            functions.extend(self.public(&self.options.name, scan, &endings));
+            let current = self.public(&self.options.name, scan, &endings);
+            let mark = mark(&self.options.name);
+            functions.extend(current.into_iter().map(|own| Function { mark: mark.clone(), ..own }));
         }
         out.push_str("BEGIN;\n");
         out.push_str(SETTINGS);
@@ -246,6 +258,7 @@ impl Functions<'_> {
             properties: IMMUTABLE,
             cost: 100,
             body,
+            mark: self.names.mark(),
             comment: comment.to_owned(),
         }
     }
@@ -259,7 +272,8 @@ impl Functions<'_> {
             .filter(|kind| self.inputs.arguments.iter().any(|argument| argument.kind == *kind));
         let readers = used.map(|kind| {
             let what = "a feature of an object";
-            let body = objects::body(kind, self.options.unknown_category);
+            let precision = self.model.value_precision();
+            let body = objects::body(kind, self.options.unknown_category, precision);
             self.internal(objects::reader(kind), objects::types(kind), kind.sql(), body, what)
         });
         let unknown = self.inputs.has_categories().then(|| {
@@ -518,7 +532,10 @@ impl Functions<'_> {
         let read = self.inputs.arguments.iter().enumerate().map(|(feature, argument)| {
             let reader = self.names.qualified(objects::reader(argument.kind));
             let other = match argument.kind {
-                ArgumentType::Integer => format!(", {}", self.inputs.no_category(feature)),
+                ArgumentType::Integer => {
+                    let other = self.inputs.no_category(feature);
+                    format!(", {}", other.unwrap_or_else(|| "NULL".to_owned()))
+                }
                 _ => String::new(),
             };
             format!("{reader}($1, {}{other})", literal(&argument.feature))
@@ -541,10 +558,11 @@ impl Functions<'_> {
             columns: &[],
             returns: of_object.returns.clone(),
             language: "plpgsql",
-            // The text of a time depends on settings.
-            properties: "STABLE PARALLEL SAFE",
+            // The text of a time depends on settings, as would that of a real.
+            properties: "STABLE PARALLEL SAFE SET extra_float_digits = 1",
             cost: of_object.cost,
             body: format!("BEGIN\n  RETURN {name}(pg_catalog.to_jsonb($1));\nEND"),
+            mark: of_object.mark.clone(),
             comment: of_object.comment.clone(),
         }
     }
@@ -558,20 +576,27 @@ impl Functions<'_> {
         margins: &str,
     ) -> Option<Function> {
         let (returns, result) = self.result(ending, margins)?;
+        let is_object = types == ["pg_catalog.jsonb"];
         // `f()` with a default would be as good a match for one form as for another.
-        if types == ["pg_catalog.jsonb"] {
+        if is_object {
             names.clear();
         }
+        // A function that is inlined computes an object again for each feature.
+        let (language, body) = match is_object {
+            true => ("plpgsql", format!("BEGIN\n  RETURN {result};\nEND")),
+            false => ("sql", format!("SELECT {result}")),
+        };
         Some(Function {
             name: format!("{name}{ending}"),
             types,
             names,
             columns: &[],
             returns: returns.to_owned(),
-            language: "sql",
+            language,
             properties: IMMUTABLE,
             cost: self.cost(),
-            body: format!("SELECT {result}"),
+            body,
+            mark: self.names.mark(),
             comment: format!(
                 "{} of a model of {}",
                 if ending.is_empty() { "prediction" } else { ending.trim_start_matches('_') },

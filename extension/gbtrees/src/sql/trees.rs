@@ -4,7 +4,7 @@
 //! Missing values are NULL, with a side at each split. A variable is what splits test of a feature: its
 //! number, the number with zeros missing, or a code.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::cuts::cut;
 use crate::ensemble::{
@@ -120,6 +120,23 @@ impl<'m> Forest<'m> {
             });
         }
         Ok(nodes)
+    }
+
+    /// Returns the features to which NaN, which is greater than all numbers, is not what NULL is in some test.
+    pub(super) fn tells_nan(&self) -> HashSet<usize> {
+        let nodes = self.trees.iter().flat_map(|tree| &tree.nodes);
+        let telling = nodes.filter_map(|node| match node {
+            SqlNode::Split(split) => {
+                let tells = match split.test {
+                    Test::Below(_) => split.missing_left,
+                    Test::Always => !split.missing_left,
+                    Test::In(_) => true,
+                };
+                self.variables.get(split.variable).filter(|_| tells)
+            }
+            _ => None,
+        });
+        telling.map(|variable| variable.feature).collect()
     }
 
     /// Returns the number of nodes that a row's walk may reach.

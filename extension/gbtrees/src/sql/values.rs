@@ -28,16 +28,21 @@ pub(super) fn margin_scaling(model: &Ensemble) -> String {
     Values::of(model).scaling(model, model.scaling.in_margin)
 }
 
-/// Returns the body of the function that scales sums, one or an array, into margins, or `None` for the sums
-/// themselves.
-pub(super) fn scaled(model: &Ensemble) -> Option<String> {
-    let scaling = margin_scaling(model);
-    if scaling.is_empty() {
-        return None;
+/// Returns the expressions of margins, of those of sums, each of which is in its margin once.
+pub(super) fn scaled(model: &Ensemble, sums: Vec<String>) -> Vec<String> {
+    let (writer, scaling) = (Values::of(model), &model.scaling);
+    if !scaling.in_margin {
+        return sums;
     }
-    let declarations = Values::of(model).declarations();
-    let result = result(model.num_outputs());
-    Some(format!("DECLARE\n{declarations}BEGIN\n{scaling}  RETURN {result};\nEND"))
+    let scaled = sums.into_iter().enumerate().map(|(output, sum)| {
+        let bias = scaling.bias.get(output).map(|bias| ("+", *bias));
+        let factors = [("*", scaling.scale), ("/", scaling.divisor)];
+        let steps = factors.into_iter().filter(|(_, factor)| *factor != 1.0).chain(bias);
+        steps.fold(sum, |sum, (operator, number)| {
+            format!("({sum} OPERATOR(pg_catalog.{operator}) {})", writer.typed(number))
+        })
+    });
+    scaled.collect()
 }
 
 /// Returns the expression of the only value of a margin where one is enough, which calls no function.

@@ -1,0 +1,192 @@
+//! The columns of a user's query as values of features, by their types, as the extension's `predict` takes them.
+//!
+//! The function that puts a query around the user's looks at the types first, by a query that reads no row and
+//! in whose plan nothing is left of the user's. So each column has one expression, for its type alone. Expressions of
+//! the user's are kept from being computed twice.
+
+use super::UnknownCategory;
+use super::inputs::{ArgumentType, Inputs, UNKNOWN};
+use super::quote::{array, body, identifier, literal};
+
+/// The rules by which a feature's column is read.
+struct Column {
+    /// Its name, quoted.
+    name: String,
+    feature: String,
+    kind: &'static str,
+    /// Whether NaN must be NULL.
+    tells_nan: bool,
+    /// The number that a real is: itself, its decimal, or what is in an array, and else its decimal.
+    real: String,
+    /// The expression of a number that is no category; without one, its error.
+    other: Option<String>,
+}
+
+/// The columns of all features.
+pub(super) struct Columns {
+    all: Vec<Column>,
+    /// The function of an unknown category.
+    unknown: String,
+}
+
+impl Columns {
+    /// `tells_nan` is whether trees tell a feature's NaN from NULL; `qualified` qualifies the ending of a
+    /// function's name.
+    pub(super) fn of(
+        inputs: &Inputs<'_>,
+        unknown: UnknownCategory,
+        qualified: impl Fn(&str) -> String,
+        tells_nan: impl Fn(usize) -> bool,
+    ) -> Self {
+        let all = inputs.arguments.iter().enumerate().map(|(feature, argument)| Column {
+            name: identifier(&argument.name),
+            feature: argument.feature.clone(),
+            kind: match argument.kind {
+                ArgumentType::Number if inputs.is_rounded(feature) => "single",
+                ArgumentType::Number => "double",
+                ArgumentType::Integer => "integer",
+                ArgumentType::Text => "text",
+                ArgumentType::Hashed => "hashed",
+            },
+            tells_nan: argument.kind == ArgumentType::Number && tells_nan(feature),
+            real: inputs.real(feature),
+            other: inputs.no_category(feature).or_else(|| match unknown {
+                UnknownCategory::Missing => Some("NULL".to_owned()),
+                UnknownCategory::Error => None,
+            }),
+        });
+        Columns { all: all.collect(), unknown: qualified(UNKNOWN) }
+    }
+
+    /// Returns the body of the function from the user's query, `$1`, to the query with `head` and `tail` around
+    /// that of the values `x0`, `x1` and so on.
+    pub(super) fn body(&self, head: &str, tail: &str) -> String {
+        let texts = |of: &dyn Fn(&Column) -> Option<String>| {
+            let texts = self.all.iter().map(|column| match of(column) {
+                Some(text) => literal(&text),
+                None => "NULL".to_owned(),
+            });
+            format!("ARRAY[{}]::pg_catalog.text[]", texts.collect::<Vec<_>>().join(", "))
+        };
+        let types = self.all.iter().map(|own| format!("pg_catalog.pg_typeof(q.{})", own.name));
+        let described = format!(
+            "SELECT ARRAY[{}]::pg_catalog.oid[] FROM (SELECT) AS o LEFT JOIN (SELECT * FROM (",
+            types.collect::<Vec<_>>().join(", ")
+        );
+        format!(
+            "DECLARE\n  \
+             described CONSTANT pg_catalog.text := {};\n  \
+             head CONSTANT pg_catalog.text := {};\n  \
+             tail CONSTANT pg_catalog.text := {};\n  \
+             unknown CONSTANT pg_catalog.text := {};\n  \
+             names CONSTANT pg_catalog.text[] := {};\n  \
+             features CONSTANT pg_catalog.text[] := {};\n  \
+             kinds CONSTANT pg_catalog.text[] := {};\n  \
+             reals CONSTANT pg_catalog.text[] := {};\n  \
+             others CONSTANT pg_catalog.text[] := {};\n  \
+             tell_nan CONSTANT pg_catalog.bool[] := {};\n{READ}",
+            body(&described),
+            body(head),
+            body(tail),
+            literal(&self.unknown),
+            texts(&|column| Some(column.name.clone())),
+            texts(&|column| Some(column.feature.clone())),
+            array(self.all.iter().map(|column| column.kind)),
+            texts(&|column| Some(column.real.clone())),
+            texts(&|column| column.other.clone()),
+            array(self.all.iter().map(|column| column.tells_nan)),
+        )
+    }
+}
+
+/// The types' numbers are those of `pg_type`: text, varchar, char and name; smallint, integer and bigint; boolean;
+/// real and double precision; numeric; date; timestamps. The double of a numeric is infinite or zero where its cast
+/// is an error, and a whole number to a category as far as the extension takes it for one.
+const READ: &str = "  t pg_catalog.oid[];
+  b pg_catalog.oid;
+  d pg_catalog.oid;
+  k pg_catalog.\"char\";
+  x pg_catalog.text;
+  v pg_catalog.text;
+  w pg_catalog.text;
+  given pg_catalog.text := '';
+  is_twice pg_catalog.bool := false;
+BEGIN
+  IF $1 IS NULL THEN RAISE EXCEPTION 'query cannot be null' USING ERRCODE = '22004'; END IF;
+  FOR t IN EXECUTE pg_catalog.concat(described, $1, E'\\n) AS q WHERE false) AS q ON true') LOOP END LOOP;
+  FOR i IN 1..pg_catalog.cardinality(names) LOOP
+    b := t[i];
+    LOOP
+      SELECT p.typtype, p.typbasetype INTO k, d FROM pg_catalog.pg_type AS p WHERE p.oid OPERATOR(pg_catalog.=) b;
+      EXIT WHEN NOT FOUND OR k OPERATOR(pg_catalog.<>) 'd';
+      b := d;
+    END LOOP;
+    x := pg_catalog.concat('q.', names[i]);
+    v := NULL;
+    IF k OPERATOR(pg_catalog.=) 'e' OR b OPERATOR(pg_catalog.=) ANY ('{25,1043,1042,19}'::pg_catalog.oid[]) THEN
+      IF kinds[i] OPERATOR(pg_catalog.=) ANY ('{text,hashed}'::pg_catalog.text[]) THEN
+        v := pg_catalog.concat(x, '::pg_catalog.text');
+      END IF;
+    ELSIF kinds[i] OPERATOR(pg_catalog.<>) 'text' THEN
+      v := CASE
+        WHEN b OPERATOR(pg_catalog.=) ANY ('{21,23,20,1700,701}'::pg_catalog.oid[]) THEN x
+        WHEN b OPERATOR(pg_catalog.=) 16 THEN pg_catalog.concat(x, '::pg_catalog.int4')
+        WHEN b OPERATOR(pg_catalog.=) 700 THEN CASE
+          WHEN reals[i] OPERATOR(pg_catalog.=) 'itself' THEN pg_catalog.concat(x, '::pg_catalog.float8')
+          WHEN reals[i] OPERATOR(pg_catalog.=) 'decimal' THEN
+            pg_catalog.concat(x, '::pg_catalog.text::pg_catalog.float8')
+          ELSE pg_catalog.concat('CASE WHEN ', x, '::pg_catalog.float8 OPERATOR(pg_catalog.=) ANY (''', reals[i],
+            '''::pg_catalog.float8[]) THEN ', x, '::pg_catalog.float8 ELSE ', x,
+            '::pg_catalog.text::pg_catalog.float8 END') END
+        WHEN b OPERATOR(pg_catalog.=) 1082 THEN pg_catalog.concat('CASE WHEN pg_catalog.isfinite(', x, ') THEN (', x,
+          ' OPERATOR(pg_catalog.-) ''1970-01-01''::pg_catalog.date)::pg_catalog.float8 OPERATOR(pg_catalog.*) ''86400'' ',
+          'WHEN ', x, ' OPERATOR(pg_catalog.>) ''1970-01-01'' THEN ''Infinity'' ELSE ''-Infinity'' END')
+        WHEN b OPERATOR(pg_catalog.=) ANY ('{1114,1184}'::pg_catalog.oid[]) THEN
+          pg_catalog.concat('EXTRACT(EPOCH FROM ', x, ')::pg_catalog.float8') END;
+      IF kinds[i] OPERATOR(pg_catalog.=) ANY ('{single,double}'::pg_catalog.text[]) THEN
+        v := CASE
+          WHEN b OPERATOR(pg_catalog.=) 20 AND kinds[i] OPERATOR(pg_catalog.=) 'single' THEN
+            pg_catalog.concat(x, '::pg_catalog.float4::pg_catalog.float8')
+          WHEN b OPERATOR(pg_catalog.=) 1700 THEN pg_catalog.concat(
+            'CASE WHEN pg_catalog.abs(', x, ') OPERATOR(pg_catalog.<) ''1e300'' AND pg_catalog.scale(', x,
+            ') OPERATOR(pg_catalog.<) 300 THEN ', x, '::pg_catalog.float8 WHEN pg_catalog.abs(', x,
+            ') OPERATOR(pg_catalog.<=) ''2.4703282292062327208e-324'' THEN ''0'' WHEN ', x,
+            ' OPERATOR(pg_catalog.=) ''NaN'' THEN ''NaN'' WHEN ', x,
+            ' OPERATOR(pg_catalog.>=) ''1.797693134862315807937e308'' THEN ''Infinity'' WHEN ', x,
+            ' OPERATOR(pg_catalog.<=) ''-1.797693134862315807937e308'' THEN ''-Infinity'' ELSE ', x,
+            '::pg_catalog.float8 END')
+          WHEN v IS NOT NULL THEN pg_catalog.concat('(', v, ')::pg_catalog.float8') END;
+        IF tell_nan[i] AND b OPERATOR(pg_catalog.=) ANY ('{700,701,1700}'::pg_catalog.oid[]) THEN
+          v := pg_catalog.concat('CASE WHEN ', x, ' OPERATOR(pg_catalog.<) ''NaN'' THEN ', v, ' END');
+        END IF;
+      ELSIF v IS NOT NULL THEN
+        w := CASE WHEN kinds[i] OPERATOR(pg_catalog.=) 'integer' THEN '::pg_catalog.int8'
+          ELSE '::pg_catalog.int8::pg_catalog.text' END;
+        IF b OPERATOR(pg_catalog.=) ANY ('{21,23,20,16}'::pg_catalog.oid[]) THEN
+          v := pg_catalog.concat(v, w);
+        ELSE
+          v := pg_catalog.concat('CASE WHEN (', v, ') OPERATOR(pg_catalog.<>) ''NaN'' THEN CASE WHEN (', v,
+            ') OPERATOR(pg_catalog.=) pg_catalog.trunc(', v, ') AND (', v, ') OPERATOR(pg_catalog.>=) ''',
+            CASE WHEN b OPERATOR(pg_catalog.=) 1700 THEN '-9223372036854775808' ELSE '-9007199254740992' END,
+            ''' AND (', v, ') OPERATOR(pg_catalog.<=) ''',
+            CASE WHEN b OPERATOR(pg_catalog.=) 1700 THEN '9223372036854775807' ELSE '9007199254740992' END,
+            ''' THEN (', v, ')', w, ' ELSE ',
+            COALESCE(others[i], pg_catalog.concat(unknown, '((', v, ')::pg_catalog.text, ',
+              pg_catalog.quote_literal(features[i]), ')')), pg_catalog.replace(w, '::pg_catalog.int8::', '::'),
+            ' END END');
+        END IF;
+      END IF;
+    END IF;
+    IF v IS NULL THEN
+      RAISE EXCEPTION 'feature \"%\" cannot be of type %', features[i], pg_catalog.format_type(t[i], NULL)
+        USING ERRCODE = '42804', HINT = 'Features are numbers, booleans, dates and timestamps, or text and enums for '
+          'categorical features.';
+    END IF;
+    given := pg_catalog.concat(given, ', ', v, ' AS x', i OPERATOR(pg_catalog.-) 1);
+    is_twice := is_twice OR pg_catalog.strpos(pg_catalog.substr(v, pg_catalog.strpos(v, x) OPERATOR(pg_catalog.+) 1), x)
+      OPERATOR(pg_catalog.>) 0;
+  END LOOP;
+  RETURN pg_catalog.concat(head, 'SELECT q.id::pg_catalog.text AS id', given, ' FROM (',
+    CASE WHEN is_twice THEN 'SELECT * FROM (' END, $1, E'\\n) AS q',
+    CASE WHEN is_twice THEN ' OFFSET 0) AS q' END, ' OFFSET 0', tail);
+END";
