@@ -1,4 +1,4 @@
-"""What tests of the harness share: the description of a fake system, and the usage of its runs."""
+"""The description of a fake system, and the usage of its runs, for tests of the harness."""
 
 from bench.hosts import Usage
 from bench.processes import Used

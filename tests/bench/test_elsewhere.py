@@ -1,4 +1,4 @@
-"""What docker compose and the hosts of AWS run is in the repository, and asks what the comparison asks."""
+"""Docker compose and the hosts of AWS run files of the repository, and send the comparison's requests."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What `push` takes as a model and as a connection, and the life of the versions that it stores."""
+"""Models and connections that `push` takes, and the life of the versions that it stores."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -33,7 +33,7 @@ struct Counting;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Returns memory for so many bytes more, unless it is refused.
+/// Allocates and counts `bytes` more, less `freed`, unless they are refused.
 fn counted(bytes: usize, freed: usize, allocate: impl FnOnce() -> *mut u8) -> *mut u8 {
     if is_refused(bytes) {
         return std::ptr::null_mut();
