@@ -70,7 +70,7 @@ mod cache {
 
     pub(crate) use image_file::ModelImage;
     pub(crate) use images::CachedImage;
-    pub(crate) use resolve::{Identity, NameMap, Resolved, fetch_ahead, resolve};
+    pub(crate) use resolve::{Identity, NameMap, Resolved, fetch_ahead, resolve, resolve_anew};
 }
 
 ::pgrx::pg_module_magic!();

@@ -1,4 +1,4 @@
-"""No answer is stale while many connections predict and one deploys versions in turn."""
+"""No answer is stale while many connections read and one deploys versions in turn."""
 
 import threading
 import time
@@ -90,3 +90,35 @@ def test_no_answer_is_stale(connect: Connect, query: str) -> None:
     assert deploys.acknowledged == DEPLOYS
     assert not deploys.failures, deploys.failures[:5]
     assert deploys.strict >= DEPLOYS
+
+
+def test_no_version_is_missed_while_it_is_replaced_and_dropped(connect: Connect) -> None:
+    """A commit is visible to snapshots before its invalidation is sent."""
+    writer, done = connect(), threading.Event()
+    known = load(writer, "m", constant(1))
+    writer.execute(
+        "CREATE TABLE rows AS SELECT i::real AS f1, 1 AS y FROM generate_series(1, 20) AS i"
+    )
+
+    def evaluate(reader: Connection) -> None:
+        while not done.is_set():
+            reader.execute("SELECT * FROM evaluate_model('m', 'SELECT * FROM rows', 'y')")
+
+    threads = [threading.Thread(target=evaluate, args=(connect(),)) for _ in range(READERS)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(2 * DEPLOYS):
+            with writer.transaction():
+                new = load(writer, "m", constant(1))
+                writer.execute("SELECT deploy_model(%s)", (f"m@{new}",))
+                writer.execute("SELECT drop_model(%s)", (f"m@{known}",))
+            known = new
+            # Until readers have the version in their caches.
+            time.sleep(0.01)
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+    writer.execute("DROP TABLE rows")
+    writer.execute("SELECT drop_model('m')")

@@ -86,6 +86,13 @@ pub(crate) fn resolve(reference: &str, function: Oid) -> Result<Resolved> {
     report::with_reserve(|| read(reference, function, snapshot))
 }
 
+/// Returns the same from the registry's tables, for callers that read more of the version's row: a commit that
+/// drops the version is visible to snapshots before its invalidation is sent.
+pub(crate) fn resolve_anew(reference: &str, function: Oid) -> Result<Resolved> {
+    invalidation::accept();
+    report::with_reserve(|| read(reference, function, SnapshotMark::active()))
+}
+
 /// Prefetches the image of a name that will be resolved soon to evaluate this number of rows.
 pub(crate) fn fetch_ahead(reference: &str, kernel: Kernel, rows: usize) {
     let image =

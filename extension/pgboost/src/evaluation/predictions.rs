@@ -76,7 +76,7 @@ impl<'a> Predictions<'a> {
 impl SourcePredictor {
     /// Resolves a model's name for this statement; `function` is one of the extension's.
     pub(crate) fn new(model: &str, function: Oid) -> Result<SourcePredictor> {
-        let resolved = cache::resolve(model, function)?;
+        let resolved = cache::resolve_anew(model, function)?;
         let image = resolved.image.model();
         Ok(SourcePredictor {
             model: model.to_owned(),
