@@ -44,8 +44,6 @@ def table(cluster: Any, dbname: str) -> None:
     ({"rate_drop": 1.5}, '"rate_drop" must be a number between 0 and 1, not 1.5'),
     ({"sample_type": "all"}, '"sample_type" must be "uniform" or "weighted", not "all"'),
     ({"max_bin": 1}, '"max_bin" must be a whole number between 2 and 65536, not 1'),
-    ({"monotone_constraints": {"a": 2}}, '"monotone_constraints" must be an object of features'),
-    ({"interaction_constraints": "a"}, '"interaction_constraints" must be an array of arrays'),
     ({"quantile_alpha": [0.5] * 5000}, "0 and 1, or an array of at most 4096 such numbers, not [0"),
     ({"quantile_alpha": [0.5, 1.0]}, "at most 4096 such numbers, not [0.5,1.0]"),
     ({"quantile_alpha": []}, "at most 4096 such numbers, not []"),
@@ -62,6 +60,14 @@ def table(cluster: Any, dbname: str) -> None:
 def test_out_of_range(raises: Raises, params: Any, message: str) -> None:
     """Before a row is read."""
     assert message in raises("22023", UNREAD, (json.dumps(params),)).message_primary
+
+
+@pytest.mark.parametrize(("params", "message"), [
+    ({"monotone_constraints": {"a": 2}}, '"monotone_constraints" must be an object of features'),
+    ({"interaction_constraints": "a"}, '"interaction_constraints" must be an array of arrays'),
+])  # fmt: skip
+def test_constraints_of_another_form(raises: Raises, params: Any, message: str) -> None:
+    assert message in raises("22023", CALL, (json.dumps(params),)).message_primary
 
 
 @pytest.mark.parametrize(("name", "nearest"), [
