@@ -110,8 +110,7 @@ pub(crate) fn keep_used(function: Oid, reference: &str, model: ModelId) -> Resul
 /// Returns the lock of a version by the model's random id. By a name, a role could choose one with the same
 /// number, and hold the lock of another's model.
 fn lock_of(registry: &Registry, model: ModelId, version: i32) -> Lock {
-    let id = u128::from_be_bytes(model.bytes());
-    Lock::new(registry.version.relation, &format!("{id:032x}@{version}"))
+    Lock::new(registry.version.relation, &format!("{model}@{version}"))
 }
 
 fn named(reference: &str) -> Option<(&str, i32)> {

@@ -4,6 +4,7 @@
 use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::transaction::{Lock, Mode};
 use pg_interface::{Oid, catalog};
+use pgrx::{FromDatum, IntoDatum};
 
 use super::model::{Model, ModelId};
 use super::reference::Wanted;
@@ -54,32 +55,60 @@ impl Maintained {
     }
 }
 
+/// Returns an aggregate over a table's triggers `t` with the function of scores, to which `joined` joins more or
+/// sets a condition.
+fn of_triggers<T: FromDatum + IntoDatum>(
+    registry: &Registry,
+    table: Oid,
+    aggregate: &str,
+    joined: &str,
+) -> Result<Option<T>> {
+    query(
+        registry,
+        &format!(
+            "SELECT {aggregate} FROM pg_catalog.pg_trigger AS t \
+             JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid {joined} \
+             WHERE t.tgrelid = $1 AND p.proname = $2 AND p.pronamespace = $3"
+        ),
+        &[table.into(), TRIGGER_FUNCTION.into(), registry.functions.into()],
+    )
+}
+
 /// Returns the columns of a table that triggers maintain: scores and their versions.
 pub(crate) fn columns(registry: &Registry, table: Oid) -> Result<Vec<String>> {
-    let found = query::<Vec<String>>(
+    let found = of_triggers(
         registry,
-        "SELECT pg_catalog.array_agg(DISTINCT a.attname::pg_catalog.text) FROM pg_catalog.pg_trigger AS t \
-         JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid \
-         JOIN pg_catalog.pg_attribute AS a ON a.attrelid = t.tgrelid AND a.attnum = ANY (t.tgattr) \
-         WHERE t.tgrelid = $1 AND p.proname = $2 AND p.pronamespace = $3",
-        &[table.into(), TRIGGER_FUNCTION.into(), registry.functions.into()],
+        table,
+        "pg_catalog.array_agg(DISTINCT a.attname::pg_catalog.text)",
+        "JOIN pg_catalog.pg_attribute AS a ON a.attrelid = t.tgrelid AND a.attnum = ANY (t.tgattr)",
     )?;
     Ok(found.unwrap_or_default())
 }
 
 /// Returns the features of all versions of the models with which a table's scores are maintained.
 pub(crate) fn features(registry: &Registry, table: Oid) -> Result<Vec<String>> {
-    let found = query::<Vec<String>>(
+    let found = of_triggers(
         registry,
-        "SELECT pg_catalog.array_agg(DISTINCT f.name) FROM pg_catalog.pg_trigger AS t \
-         JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid \
-         JOIN pgboost_catalog.version AS v \
-         ON pg_catalog.substr(t.tgargs, 1, 36) = pg_catalog.decode(v.model::text, 'escape'), \
-         pg_catalog.unnest(v.feature_names) AS f (name) \
-         WHERE t.tgrelid = $1 AND p.proname = $2 AND p.pronamespace = $3",
-        &[table.into(), TRIGGER_FUNCTION.into(), registry.functions.into()],
+        table,
+        "pg_catalog.array_agg(DISTINCT f.name)",
+        "JOIN pgboost_catalog.version AS v \
+         ON pg_catalog.substr(t.tgargs, 1, 36) = pg_catalog.decode(v.model::text, 'escape') \
+         CROSS JOIN pg_catalog.unnest(v.feature_names) AS f (name)",
     )?;
     Ok(found.unwrap_or_default())
+}
+
+/// Returns whether a table has a trigger with these arguments.
+pub(crate) fn exists(registry: &Registry, table: Oid, maintained: &Maintained) -> Result<bool> {
+    let all: Option<Vec<String>> = of_triggers(
+        registry,
+        table,
+        "pg_catalog.array_agg(pg_catalog.encode(t.tgargs, 'hex'))",
+        "",
+    )?;
+    let arguments = maintained.arguments().map(|argument| argument + "\0").concat();
+    let arguments: String = arguments.bytes().map(|byte| format!("{byte:02x}")).collect();
+    Ok(all.unwrap_or_default().contains(&arguments))
 }
 
 /// Returns whether a table has a trigger of that name.
@@ -88,23 +117,6 @@ pub(crate) fn is_trigger(registry: &Registry, table: Oid, name: &str) -> Result<
         registry,
         "SELECT 1 FROM pg_catalog.pg_trigger AS t WHERE t.tgrelid = $1 AND t.tgname = $2::name",
         &[table.into(), name.into()],
-    )?;
-    Ok(found.is_some())
-}
-
-/// Returns whether a table has a trigger with these arguments.
-pub(crate) fn exists(registry: &Registry, table: Oid, maintained: &Maintained) -> Result<bool> {
-    let arguments = maintained.arguments().map(|argument| argument + "\0").concat();
-    let found = query::<i32>(
-        registry,
-        "SELECT 1 FROM pg_catalog.pg_trigger AS t JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid \
-         WHERE t.tgrelid = $1 AND p.proname = $2 AND p.pronamespace = $3 AND t.tgargs = $4 LIMIT 1",
-        &[
-            table.into(),
-            TRIGGER_FUNCTION.into(),
-            registry.functions.into(),
-            arguments.into_bytes().into(),
-        ],
     )?;
     Ok(found.is_some())
 }
@@ -165,6 +177,5 @@ pub(crate) fn require_none(
 }
 
 fn lock_of(registry: &Registry, model: ModelId) -> Lock {
-    let id = u128::from_be_bytes(model.bytes());
-    Lock::new(registry.model_by_name.relation, &format!("{id:032x}"))
+    Lock::new(registry.model_by_name.relation, &model.to_string())
 }
