@@ -6,6 +6,7 @@
 
 use super::UnknownCategory;
 use super::inputs::{ArgumentType, Inputs, UNKNOWN};
+use super::objects::double_of;
 use super::quote::{array, body, identifier, literal};
 
 /// The rules by which a feature's column is read.
@@ -79,6 +80,7 @@ impl Columns {
              head CONSTANT pg_catalog.text := {};\n  \
              tail CONSTANT pg_catalog.text := {};\n  \
              unknown CONSTANT pg_catalog.text := {};\n  \
+             of_numeric CONSTANT pg_catalog.text := {};\n  \
              names CONSTANT pg_catalog.text[] := {};\n  \
              features CONSTANT pg_catalog.text[] := {};\n  \
              kinds CONSTANT pg_catalog.text[] := {};\n  \
@@ -89,6 +91,7 @@ impl Columns {
             body(head),
             body(tail),
             literal(&self.unknown),
+            literal(&double_of("?")),
             texts(&|column| Some(column.name.clone())),
             texts(&|column| Some(column.feature.clone())),
             array(self.all.iter().map(|column| column.kind)),
@@ -100,8 +103,8 @@ impl Columns {
 }
 
 /// The types' numbers are those of `pg_type`: text, varchar, char and name; smallint, integer and bigint; boolean;
-/// real and double precision; numeric; date; timestamps. The double of a numeric is infinite or zero where its cast
-/// is an error, and a whole number to a category as far as the extension takes it for one.
+/// real and double precision; numeric; date; timestamps. A numeric is a whole number to a category as far as the
+/// extension takes it for one.
 const READ: &str = "  t pg_catalog.oid[];
   b pg_catalog.oid;
   d pg_catalog.oid;
@@ -149,12 +152,8 @@ BEGIN
             pg_catalog.concat(x, '::pg_catalog.float4::pg_catalog.float8')
           WHEN b OPERATOR(pg_catalog.=) 1700 THEN pg_catalog.concat(
             'CASE WHEN pg_catalog.abs(', x, ') OPERATOR(pg_catalog.<) ''1e300'' AND pg_catalog.scale(', x,
-            ') OPERATOR(pg_catalog.<) 300 THEN ', x, '::pg_catalog.float8 WHEN pg_catalog.abs(', x,
-            ') OPERATOR(pg_catalog.<=) ''2.4703282292062327208e-324'' THEN ''0'' WHEN ', x,
-            ' OPERATOR(pg_catalog.=) ''NaN'' THEN ''NaN'' WHEN ', x,
-            ' OPERATOR(pg_catalog.>=) ''1.797693134862315807937e308'' THEN ''Infinity'' WHEN ', x,
-            ' OPERATOR(pg_catalog.<=) ''-1.797693134862315807937e308'' THEN ''-Infinity'' ELSE ', x,
-            '::pg_catalog.float8 END')
+            ') OPERATOR(pg_catalog.<) 300 THEN ', x, '::pg_catalog.float8 ',
+            pg_catalog.replace(of_numeric, '?', x), ' END')
           WHEN v IS NOT NULL THEN pg_catalog.concat('(', v, ')::pg_catalog.float8') END;
         IF tell_nan[i] AND b OPERATOR(pg_catalog.=) ANY ('{700,701,1700}'::pg_catalog.oid[]) THEN
           v := pg_catalog.concat('CASE WHEN ', x, ' OPERATOR(pg_catalog.<) ''NaN'' THEN ', v, ' END');

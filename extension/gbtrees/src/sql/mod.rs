@@ -18,6 +18,7 @@
 mod columns;
 mod cuts;
 mod explain;
+mod function;
 mod guard;
 mod hash;
 mod inputs;

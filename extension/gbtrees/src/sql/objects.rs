@@ -22,6 +22,18 @@ pub(super) fn types(kind: ArgumentType) -> Vec<&'static str> {
     types
 }
 
+/// Returns the branches of a CASE for the double of a numeric, which is infinite or zero beyond the range of double
+/// precision, where the cast is an error.
+pub(super) fn double_of(numeric: &str) -> String {
+    format!(
+        "WHEN pg_catalog.abs({numeric}) OPERATOR(pg_catalog.<=) '2.4703282292062327208e-324' THEN '0' \
+         WHEN {numeric} OPERATOR(pg_catalog.=) 'NaN' THEN 'NaN' \
+         WHEN {numeric} OPERATOR(pg_catalog.>=) '1.797693134862315807937e308' THEN 'Infinity' \
+         WHEN {numeric} OPERATOR(pg_catalog.<=) '-1.797693134862315807937e308' THEN '-Infinity' \
+         ELSE {numeric}::pg_catalog.float8"
+    )
+}
+
 /// Returns its body.
 pub(super) fn body(kind: ArgumentType, unknown: UnknownCategory, precision: Precision) -> String {
     let raised = match unknown {
@@ -31,7 +43,8 @@ pub(super) fn body(kind: ArgumentType, unknown: UnknownCategory, precision: Prec
     let (declared, read) = match kind {
         ArgumentType::Number => {
             let whole = if precision == Precision::Single { WHOLE } else { "" };
-            (OF_NUMBER, format!("{NUMBER}{whole}{NUMBER_END}"))
+            let double = double_of("n");
+            (OF_NUMBER, format!("{NUMBER}{whole}    RETURN CASE {double} END;\n{NUMBER_END}"))
         }
         ArgumentType::Integer => {
             (OF_NUMBER, format!("{INTEGER}{}{INTEGER_END}", raised_unless_given(raised)))
@@ -74,13 +87,7 @@ const WHOLE: &str = "    IF pg_catalog.scale(n) OPERATOR(pg_catalog.=) 0
     THEN RETURN n::pg_catalog.int8::pg_catalog.float4; END IF;
 ";
 
-/// Beyond the range of double precision a number is infinite or zero.
-const NUMBER_END: &str = "    RETURN CASE
-      WHEN pg_catalog.abs(n) OPERATOR(pg_catalog.<=) '2.4703282292062327208e-324' THEN '0'
-      WHEN n OPERATOR(pg_catalog.>=) '1.797693134862315807937e308' THEN 'Infinity'
-      WHEN n OPERATOR(pg_catalog.<=) '-1.797693134862315807937e308' THEN '-Infinity'
-      ELSE n::pg_catalog.float8 END;
-  END IF;
+const NUMBER_END: &str = "  END IF;
   IF k OPERATOR(pg_catalog.=) 'boolean' THEN
     RETURN CASE WHEN v::pg_catalog.bool THEN 1 ELSE 0 END;
   END IF;

@@ -1,11 +1,12 @@
 //! The functions that take a query: `churn_rows(query)` and those behind it.
 
 use super::columns::Columns;
+use super::function::Function;
 use super::inputs::Place;
 use super::nested::sum_type;
 use super::quote::literal;
 use super::rows;
-use super::script::{Function, Functions, ONE, QUERY, group};
+use super::script::{Functions, ONE, QUERY, group};
 use super::symmetric::Symmetric;
 use super::values::short_value;
 use crate::{Cancel, Result};

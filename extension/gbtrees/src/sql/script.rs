@@ -4,12 +4,11 @@
 //! behind them have arguments without names, so that no name of a feature can mean something else in a body. All
 //! names are qualified, operators included, so that objects planted elsewhere are never found.
 
-use std::fmt::Write as _;
-
+use super::function::Function;
 use super::guard::{self, Kept, SETTINGS, mark, qualified};
 use super::inputs::{ArgumentType, Inputs, Place, Prologue, RAISE_UNKNOWN, UNKNOWN};
 use super::nested::{sum_type, sums};
-use super::quote::{body, comment, identifier, literal};
+use super::quote::{comment, literal};
 use super::symmetric::Symmetric;
 use super::trees::Forest;
 use super::values::{
@@ -86,66 +85,6 @@ impl Names<'_> {
     fn mark(&self) -> String {
         let version = self.options.version.map(|version| format!("@{version}"));
         mark(&format!("{}{}", self.options.name, version.unwrap_or_default()))
-    }
-}
-
-/// A function of the script.
-pub(super) struct Function {
-    pub(super) name: String,
-    pub(super) types: Vec<&'static str>,
-    /// Empty, or the arguments' names, whose default is NULL if they are features.
-    pub(super) names: Vec<String>,
-    /// Names of the columns of a table that it returns.
-    pub(super) columns: &'static [&'static str],
-    pub(super) returns: String,
-    pub(super) language: &'static str,
-    pub(super) properties: &'static str,
-    pub(super) cost: u64,
-    pub(super) body: String,
-    /// The first words of the comment.
-    pub(super) mark: String,
-    pub(super) comment: String,
-}
-
-impl Function {
-    fn kept(&self) -> Kept {
-        let columns = self.columns.iter().map(|column| (*column).to_owned());
-        let (name, names) =
-            (self.name.clone(), self.names.iter().cloned().chain(columns).collect());
-        let (mark, types, returns) = (self.mark.clone(), self.types.clone(), self.returns.clone());
-        Kept { name, mark, types, names, returns }
-    }
-
-    fn is_ascii(&self) -> bool {
-        [&self.name, &self.body, &self.mark]
-            .into_iter()
-            .chain(&self.names)
-            .all(|text| text.is_ascii())
-    }
-
-    fn create(&self, out: &mut String, schema: &str) {
-        let name = qualified(schema, &self.name);
-        let types = self.types.join(", ");
-        let arguments = match self.names.as_slice() {
-            [] => types.clone(),
-            names => {
-                let default = if self.columns.is_empty() { " DEFAULT NULL" } else { "" };
-                let arguments = names.iter().zip(&self.types).map(|(name, type_name)| {
-                    format!("\n    {} {type_name}{default}", identifier(name))
-                });
-                arguments.collect::<Vec<_>>().join(",")
-            }
-        };
-        let _ = write!(
-            out,
-            "CREATE OR REPLACE FUNCTION {name}({arguments})\n  RETURNS {} LANGUAGE {} {} COST {}\n  AS {};\nCOMMENT ON FUNCTION {name}({types}) IS {};\n\n",
-            self.returns,
-            self.language,
-            self.properties,
-            self.cost,
-            body(&self.body),
-            literal(&format!("{}{}", self.mark, self.comment)),
-        );
     }
 }
 
