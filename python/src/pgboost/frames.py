@@ -123,8 +123,9 @@ def type_of(name: str, column: Any) -> str | None:
         if not len(values):
             return None
         found = {_of_class(one) for one in set(map(type, values))}
-        if found <= _TIMES and any(getattr(value, "tzinfo", None) for value in values):
-            if not all(getattr(value, "tzinfo", None) for value in values):
+        zoned = found <= _TIMES and {bool(getattr(value, "tzinfo", None)) for value in values}
+        if zoned and True in zoned:
+            if False in zoned:
                 raise InvalidDataError(
                     f"column {name!r} has times with and without a time zone: give all of them one"
                 )
