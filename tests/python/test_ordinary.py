@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import xgboost
 from psycopg import Connection, errors
-from sklearn import ensemble, multiclass, multioutput, tree
+from sklearn import ensemble, model_selection, multiclass, multioutput, tree
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
@@ -33,6 +33,7 @@ CLASSES = np.digitize(NUMBER, [-0.7, 0.7])
 TWO, LABELS = (FRAME.a > 0).to_numpy(), np.c_[FRAME.a > 0, FRAME.b > 0.3, FRAME.c > 0.8].astype(int)
 TARGETS = np.c_[NUMBER, FRAME.c]
 CAT = {"iterations": 6, "random_seed": 1, **SILENT}
+FOCAL = "Focal:focal_alpha=0.5;focal_gamma=2.0"
 SMALL = {"n_estimators": 6, "max_depth": 3}
 LIGHT = {"n_estimators": 6, "verbose": -1}
 VECTORS = {"multi_strategy": "multi_output_tree", **SMALL}
@@ -58,6 +59,13 @@ class HalfError:
 
 def of_own(kind: Any) -> Any:
     return kind(**CAT, loss_function=HalfError(), eval_metric="RMSE")
+
+
+def cut(model: Any) -> Any:
+    """Returns the model with another probability above which the second class is predicted."""
+    last = model[-1] if hasattr(model, "steps") else model
+    last.set_probability_threshold(0.3)
+    return model
 
 
 def boosted(target: Any, **options: Any) -> Any:
@@ -88,6 +96,11 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "CatBoost, halves": lambda: cat(TWO / 2),
     "CatBoost, booleans": lambda: cat(TWO),
     "CatBoost, texts like numbers": lambda: cat(CLASSES.astype(str)),
+    "CatBoost, a threshold": lambda: cut(cat(TWO)),
+    "CatBoost, a threshold in a Pipeline": lambda: cut(
+        scaled(catboost.CatBoostClassifier(**CAT), TWO)),
+    "CatBoost, focal loss in a Pipeline": lambda: scaled(
+        catboost.CatBoostClassifier(loss_function=FOCAL, **CAT), TWO),
     "LightGBM, booleans": lambda: light(TWO),
     "LightGBM, floats": lambda: light(TWO * 1.0),
     "LightGBM, texts like booleans": lambda: light(np.where(TWO, "true", "false")),
@@ -112,6 +125,8 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "CatBoost, a loss of the user's own": lambda: of_own(catboost.CatBoostRegressor).fit(FRAME, CLASSES),
     "CatBoost, classes by such a loss": lambda: of_own(catboost.CatBoostClassifier).fit(FRAME, TWO * 1),
     "CatBoost, such a loss in a Pipeline": lambda: scaled(of_own(catboost.CatBoostClassifier), TWO * 1),
+    "CatBoost of focal loss": lambda: catboost.CatBoost({**CAT, "loss_function": FOCAL}).fit(
+        FRAME, TWO * 1),
     "a sum of CatBoost": lambda: summed("RMSE"),
     "a sum of exponents": lambda: summed("Poisson"),
     "no trees": lambda: xgboost.XGBRegressor(n_estimators=0).fit(FRAME, CLASSES),
@@ -263,6 +278,40 @@ def test_classifiers_by_an_objective_without_classes_are_refused(
     pgboost.push(connection, "margins", model.booster_ if given is LIGHT else model.get_booster())
 
 
+@pytest.mark.skipif(
+    not hasattr(model_selection, "FixedThresholdClassifier"), reason="scikit-learn 1.5 has it"
+)
+def test_another_threshold_leaves_the_probabilities(connection: Connection, same: Same) -> None:
+    model = model_selection.FixedThresholdClassifier(FOREST, threshold=0.3).fit(FRAME, TWO)
+    same(model, FRAME)
+    found = pgboost.predict_proba(connection, "model", FRAME)
+    np.testing.assert_allclose(found, model.predict_proba(FRAME), rtol=3e-7)
+    metrics = pgboost.evaluate(connection, "model", FRAME.assign(y=TWO), "y").metric
+    assert "logloss" in set(metrics)
+
+
+@pytest.mark.parametrize("make", [
+    lambda model: model, lambda model: make_pipeline(StandardScaler(), model),
+    lambda model: ensemble.VotingClassifier([("one", model)], voting="soft"),
+], ids=["alone", "Pipeline", "member"])  # fmt: skip
+def test_predictions_that_stop_early_are_refused(refused: Refused, make: Any) -> None:
+    model = make(lightgbm.LGBMClassifier(pred_early_stop=True, **LIGHT)).fit(FRAME, TWO)
+    refused("LGBMClassifier has pred_early_stop=True", model, check=False)
+
+
+@pytest.mark.parametrize("make", ["wrapper", "booster", "Pipeline", "missing"])
+def test_quantiles_that_cross(identical: Same, make: str) -> None:
+    """XGBoost sorts them since 3.4, and pgboost those of every release."""
+    given = {
+        "objective": "reg:quantileerror",
+        "quantile_alpha": [0.1, 0.5, 0.9],
+        "n_estimators": 20,
+    }
+    model = xgboost.XGBRegressor(**given, **({"missing": 0.5} if make == "missing" else {}))
+    model = scaled(model, NUMBER) if make == "Pipeline" else model.fit(FRAME, NUMBER)
+    identical(model.get_booster() if make == "booster" else model, FRAME)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_dart_is_as_near_as_its_sums_are_rounded(same: Same, seed: int) -> None:
     options = {"booster": "dart", "rate_drop": 0.3, "n_estimators": 30, "random_state": seed}
@@ -410,6 +459,9 @@ def test_categories_of_the_frame_are_refused_behind_a_step(refused: Refused) -> 
     options = {"enable_categorical": True, "feature_types": ["q", "c"], **SMALL}
     model = make_pipeline(columns, xgboost.XGBRegressor(**options)).fit(frame, frame.k == 2)
     refused("splits by categories of a column", model)
+    rows = frame.astype({"k": "category"})
+    model = xgboost.XGBRegressor(enable_categorical=True, missing=-1.0, **SMALL)
+    refused("missing=-1.0 and categories", model.fit(rows, frame.k == 2))
 
 
 @pytest.mark.parametrize("name", ["RandomForestClassifier", "RandomForestRegressor"])

@@ -356,14 +356,17 @@ impl<B: StableBytes> CompiledModel<B> {
 
     /// Returns whether values are class probabilities: of the second of two, or of each of several. A
     /// library that sums probabilities does not transform them, and decides between two classes by the sum, at
-    /// one half.
+    /// a number between 0 and 1.
     pub fn predicts_probabilities(&self) -> bool {
         use crate::ensemble::Transform::{
             Identity, Logistic, LogisticMirrored, MeanLogistic, Softmax, SoftmaxSingle,
         };
         match (self.task(), self.transform()) {
             (Task::Binary, _) if self.num_values() != 1 => false,
-            (Task::Binary, Identity) => self.class_rule() == (ClassBy::Margin, 0.5),
+            (Task::Binary, Identity) => {
+                let (class_by, threshold) = self.class_rule();
+                class_by == ClassBy::Margin && threshold > 0.0 && threshold < 1.0
+            }
             (Task::Multiclass, Identity) => true,
             (Task::Binary | Task::Multiclass, transform) => {
                 matches!(

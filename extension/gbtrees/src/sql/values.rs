@@ -130,7 +130,8 @@ pub(super) fn are_probabilities(model: &Ensemble) -> bool {
     match (objective.task(), objective.transform()) {
         (Task::Binary, _) if !has_one_value(model) => false,
         (Task::Binary, Identity) => {
-            objective.class_by() == ClassBy::Margin && objective.class_threshold() == 0.5
+            let threshold = objective.class_threshold();
+            objective.class_by() == ClassBy::Margin && threshold > 0.0 && threshold < 1.0
         }
         (Task::Multiclass, Identity) => true,
         (Task::Binary | Task::Multiclass, transform) => matches!(

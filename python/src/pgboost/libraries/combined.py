@@ -158,7 +158,9 @@ def thresholded(model: Any) -> Ensemble:
         refuse(model, f"has scoring={model.scoring!r}, which is not scored: {scored}")
     threshold = getattr(model, "best_threshold_", getattr(model, "threshold", 0.5))
     at = float(np.nextafter(0.5 if threshold == "auto" else float(threshold), -np.inf))
-    return replace(found, others=found.others | {"class_by": "value", "class_threshold": at})
+    # Sums of probabilities are margins.
+    by = "margin" if found.link == "identity" else "value"
+    return replace(found, others=found.others | {"class_by": by, "class_threshold": at})
 
 
 def transformed(model: Any) -> Ensemble:
