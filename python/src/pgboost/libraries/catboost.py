@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from .ensemble import Ensemble, Tree
 # Losses of several labels, none of which excludes another.
 _OF_LABELS = ("MultiLogloss", "MultiCrossEntropy")
 _OF_LOSS = {
-    **dict.fromkeys(("Logloss", "CrossEntropy"), ("Probability", "logistic", "binary")),
+    **dict.fromkeys(("Logloss", "CrossEntropy", "Focal"), ("Probability", "logistic", "binary")),
     "MultiClass": ("Probability", "softmax", "multiclass"),
     "MultiClassOneVsAll": ("Probability", "logistic", "multiclass"),
     **dict.fromkeys(_OF_LABELS, ("Probability", "logistic", "regression")),
@@ -121,13 +122,19 @@ def ensemble_of(model: Any) -> Ensemble:
     )
     trees = [_tree(root, column, is_left, outputs) for root in roots]
     _, link, task = _OF_LOSS.get(_objective(model), _RAW)
+    others: dict[str, Any] = {"scale": float(scale), "bias": [float(number) for number in bias]}
+    probability = float(model.get_metadata().get("binclass_probability_threshold") or 0.5)
+    if task == "binary" and probability != 0.5:
+        if not 0.0 < probability < 1.0:
+            refuse(model, f"has the probability threshold {probability}, not one between 0 and 1")
+        others["class_threshold"] = -math.log(1.0 / probability - 1.0)
     return Ensemble(
         trees,
         catboost.__version__,
         outputs,
         task,
         link,
-        others={"scale": float(scale), "bias": [float(number) for number in bias]},
+        others=others,
         labels=[_label(label) for label in getattr(model, "classes_", ())] or None,
     )
 

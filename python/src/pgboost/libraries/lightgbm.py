@@ -49,6 +49,7 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
 
 def functions(model: Any, estimator: Any, **options: Any) -> dict[str, Any]:
     """Returns the functions to compare the database with, of a model that is the estimator or ends in it."""
+    _require_all_rounds(estimator)
     is_classifier = isinstance(estimator, lightgbm.LGBMClassifier)
     if is_classifier and estimator.objective_ not in _OF_CLASSES:
         reason = (
@@ -60,6 +61,13 @@ def functions(model: Any, estimator: Any, **options: Any) -> dict[str, Any]:
     # Of two classes there may be an output for each.
     is_multi = estimator.booster_.num_model_per_iteration() > 1
     return dict(classifier(model, objective="multi" * is_multi, **options))
+
+
+def _require_all_rounds(model: Any) -> None:
+    if model.get_params().get("pred_early_stop"):
+        refuse(
+            model, "has pred_early_stop=True, which leaves out trees of some rows: fit it without"
+        )
 
 
 def _file(booster: lightgbm.Booster, **functions: Any) -> ModelFile:
@@ -117,6 +125,7 @@ def _codes(text: str) -> dict[int, list[int]]:
 
 def ensemble_of(model: Any) -> Ensemble:
     """Returns the trees that a wrapper predicts with."""
+    _require_all_rounds(model)
     text = model.booster_.model_to_string()
     head, *blocks = re.split(r"^Tree=\d+$", text.partition("end of trees")[0], flags=re.MULTILINE)
     fields = _fields(head)

@@ -31,6 +31,7 @@ _WITH_CATEGORIES, _WHOLE_SLICES = [3, 1], [3, 4]
 # By their codes in the file, the types of numeric categories.
 _TYPES = dict(enumerate(["f4", "f8", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"], start=7))
 _LOST = "the model does not have the categories of {}, since XGBoost {} {}"
+_QUANTILES = "reg:quantileerror"
 # Reads a booster once it is needed.
 Content = Callable[[], dict[str, Any]]
 # By objective, the link of a tree ensemble.
@@ -42,7 +43,7 @@ _LINKS = {
     **dict.fromkeys(("reg:pseudohubererror", "binary:logitraw"), "identity"),
     **dict.fromkeys(("rank:pairwise", "rank:ndcg", "rank:map"), "identity"),
     **dict.fromkeys(("multi:softprob", "multi:softmax"), "softmax"),
-    "reg:quantileerror": "ascending",
+    _QUANTILES: "ascending",
     "reg:expectileerror": "expectile",
 }
 
@@ -52,7 +53,11 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
     options = {} if rounds is None else {"iteration_range": (0, rounds)}
     if isinstance(model, xgboost.Booster):
         content = cache(partial(_content, model))
-        values = lambda frame: model.predict(_matrix(model, content, frame), **options)  # noqa: E731
+
+        def values(frame: Any) -> Any:
+            found = model.predict(_matrix(model, content, frame), **options)
+            return _ascending(found, _objective(content()))
+
         return _file(model, content, may_be_slice=True, values=values)
     if not isinstance(model, xgboost.XGBModel):
         raise UnsupportedModelError(f"cannot send a {type(model).__qualname__} of xgboost")
@@ -86,7 +91,15 @@ def functions(model: Any, estimator: Any, **options: Any) -> dict[str, Any]:
     elif estimator.objective == "multi:softmax":
         # Its probabilities are computed by NumPy.
         tolerance = Tolerance(rtol=2**-20)
-    return {**kind(model, **options), "tolerance": tolerance}
+    found = dict(kind(model, **options))
+    values = found["values"]
+    found["values"] = lambda frame: _ascending(values(frame), estimator.objective)
+    return {**found, "tolerance": tolerance}
+
+
+def _ascending(values: Any, objective: Any) -> Any:
+    """Returns the values as XGBoost 3.4 does, which sorts the quantiles of a row."""
+    return np.sort(values, axis=1) if objective == _QUANTILES and values.ndim > 1 else values
 
 
 def _targets(booster: xgboost.Booster) -> int:
@@ -107,7 +120,10 @@ def _with_missing(model: Any, options: dict[str, Any]) -> ModelFile:
         raise UnsupportedModelError(f"rounds cannot be given where {model.missing} is missing")
     content = _content(model.get_booster())
     features = [Feature(column) for column in range(model.n_features_in_)]
-    ensemble = folded(_ensemble(model, content), features)
+    ensemble = _ensemble(model, content)
+    if ensemble.categories:
+        refuse(model, f"has missing={model.missing} and categories, which are not scored together")
+    ensemble = folded(ensemble, features)
     return described(ensemble, model, functions(model, model), _objective(content))
 
 
