@@ -11,6 +11,7 @@ import pytest
 import xgboost
 from psycopg import Connection
 from sklearn import preprocessing as pre
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor as Histograms
@@ -171,6 +172,22 @@ def test_names_that_are_no_texts_are_found_in_any_order(
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("model", [
+    MODEL, RandomForestRegressor(3), xgboost.XGBRegressor(n_estimators=4),
+    lightgbm.LGBMRegressor(n_estimators=4, min_child_samples=2, verbose=-1),
+    catboost.CatBoostRegressor(iterations=4, **models.SILENT),
+], ids=lambda model: type(model).__name__)  # fmt: skip
+def test_arrays_are_predicted(connection: Connection, identical: Same, model: Any) -> None:
+    array = NUMBERS.to_numpy()
+    identical(clone(model).fit(array, TARGET), array, check=array)
+    expected = pgboost.predict(connection, "model", array)
+    assert len(set(expected.tolist())) > 2
+    for given in (array.tolist(), array.astype(object), pd.DataFrame(array)):
+        names = getattr(given, "columns", None)
+        if names is None or not type(model).__name__.startswith("LGBM"):
+            np.testing.assert_array_equal(pgboost.predict(connection, "model", given), expected)
+
+
 def test_no_rows(connection: Connection) -> None:
     assert pgboost.predict(connection, "read", READ[:0]).shape == (0,)
     assert pgboost.predict_class(connection, "classes", READ[:0]).shape == (0,)
@@ -185,6 +202,22 @@ def test_frames_of_objects_are_sources(connection: Connection) -> None:
     missing = rows.assign(target=np.where(np.arange(ROWS) < 9, np.nan, rows.target))
     with pytest.warns(pgboost.PgboostWarning, match="9 rows"):
         pgboost.evaluate(connection, "read", missing, "target")
+
+
+@pytest.mark.parametrize("kind", [object, "str", "category"])
+def test_a_text_without_a_value_is_evaluated(connection: Connection, kind: Any) -> None:
+    frame = pd.DataFrame({"city": np.resize(["01067", "Graz", None], ROWS), "x": NUMBERS.price})
+    pgboost.push(
+        connection,
+        "model",
+        of_text(RandomForestRegressor(5)).fit(frame.rename(columns={"x": "price"}), TARGET),
+    )
+    none = pd.Series([None] * ROWS, dtype=object).astype(kind)
+    rows = pd.DataFrame({"city": none, "price": [None] * ROWS, "y": TARGET})
+    pgboost.evaluate(connection, "model", rows, "y")
+    pgboost.set_baseline(connection, "model", rows)
+    found = pgboost.drift(connection, "model", rows).set_index("feature")
+    assert set(found.missing) == {1.0}
 
 
 def test_texts_of_frames(connection: Connection, same: Same) -> None:
@@ -231,6 +264,8 @@ NO_FEATURES = [
 WRONG: list[tuple[Any, type[Exception], str]] = [
     *[(given, pgboost.ArgumentError, "pass a DataFrame of pandas or Polars") for given in NO_FRAMES],
     *[(READ.assign(day=pd.Series(given)), pgboost.InvalidDataError, reason) for given, reason in NO_FEATURES],
+    *[(READ.assign(day=pd.Series([given] * ROWS, dtype=object)), pgboost.InvalidDataError, reason)
+      for given, reason in ((Decimal("sNaN"), "InvalidOperation"), ("a\0", "NUL"), ("\ud800", "surrogates"))],
     (pd.DataFrame(index=range(3)), pgboost.InvalidDataError, "the rows have no columns"),
     (np.zeros((3, 0)), pgboost.InvalidDataError, "the rows have no columns"),
     (READ.rename(columns={"paid": "day"}), pgboost.InvalidDataError, "two columns 'day'"),

@@ -116,7 +116,7 @@ ERRORS: list[tuple[type[Exception], str, Callable[[Connection], Any]]] = [
     (pgboost.InvalidModelError, "name", lambda c: pgboost.push(c, "a@b", MODEL)),
     *[(pgboost.UnsupportedModelError, f"the {type(one).__name__} is not fitted",
        lambda c, one=one: pgboost.push(c, "m", one)) for one in UNFITTED],
-    (pgboost.PgboostError, "surrogates", lambda c: pgboost.push(c, "\udc80", MODEL)),
+    (pgboost.InvalidModelError, "surrogates", lambda c: pgboost.push(c, "\udc80", MODEL)),
     (pgboost.ArgumentError, "requires an .Explanation", lambda _: pgboost.plots.beeswarm(FRAME)),
 ]  # fmt: skip
 

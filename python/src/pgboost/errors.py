@@ -116,10 +116,13 @@ def _translation(error: Any, invalid: type[PgboostError], doing: str | None) -> 
         message = str(error).partition("\nStack trace")[0]
         return invalid(f"{doing}: {type(error).__qualname__}: {message}")
     if type(error).__module__.partition(".")[0] in _DRIVERS:
-        return DatabaseError(str(error))
+        # Without a state, the driver itself cannot send a value, such as a text with NUL.
+        return (invalid if type(error).__name__ == "DataError" else DatabaseError)(str(error))
     kinds: dict[type, type[PgboostError]] = {
         TypeError: ArgumentError,
         ImportError: MissingLibraryError,
+        ValueError: invalid,
+        ArithmeticError: invalid,
     }
     found = next((kinds[one] for one in kinds if isinstance(error, one)), PgboostError)
     return found(f"{type(error).__qualname__}: {error}")

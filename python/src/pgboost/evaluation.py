@@ -61,7 +61,7 @@ def drift(connection: Connection, model: str, source: Any) -> pandas.DataFrame:
 @translated(InvalidDataError)
 def set_baseline(connection: Connection, model: str, source: Any) -> None:
     """Stores the distribution of each feature in the source, for `drift` to compare with."""
-    with connected(connection) as database, source_of(database, source) as rows:
+    with connected(connection) as database, source_of(database, source, model) as rows:
         Extension(database).call("set_baseline", {"model": model, "source": rows})
 
 
@@ -114,7 +114,8 @@ def permutation_importance(  # noqa: PLR0913 (SQL's arguments)
 def _table(function: str, given: dict[str, Any]) -> pandas.DataFrame:
     """Calls a function of a source that returns a table, with the arguments of the caller."""
     connection, source = given["connection"], given["source"]
-    with connected(connection) as database, source_of(database, source) as rows:
+    model = given.get("model", given.get("baseline"))
+    with connected(connection) as database, source_of(database, source, model) as rows:
         arguments = {name: value for name, value in given.items() if name != "connection"}
         return Extension(database).table(function, {**arguments, "source": rows})
 

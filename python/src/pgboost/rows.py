@@ -24,6 +24,11 @@ _TABLE = sql.Identifier("pg_temp", "pgboost_rows")
 _ROW = sql.Identifier("row")
 
 
+_NUMBERS = """
+    SELECT feature, coalesce((SELECT bool_and(category ~ '^-?[0-9.]+(e[-+]?[0-9]+)?$')
+                                FROM unnest(categories) AS category), type = 'numerical')
+      FROM {}(%s)
+"""
 _CATEGORICAL = "SELECT bool_or(type = 'categorical') FROM {}(%s)"
 
 
@@ -138,7 +143,8 @@ def _by_number(frame: Any) -> Any:
     """Returns columns in the order of their names, if these are the numbers that CatBoost leaves out."""
     names = {str(name): name for name in getattr(frame, "columns", ())}
     numbers = [str(number) for number in range(len(names))]
-    return frame[[names[number] for number in numbers]] if {*names} == {*numbers} else frame
+    are_numbers = names and {*names} == {*numbers}
+    return frame[[names[number] for number in numbers]] if are_numbers else frame
 
 
 def without_feature(rows: str, feature: str, names: Iterable[str]) -> InvalidDataError:
@@ -167,16 +173,20 @@ def predicted(
 
 
 @contextmanager
-def source_of(database: Database, given: Any, unknown: str = "double precision") -> Iterator[str]:
+def source_of(database: Database, given: Any, model: str | None = None) -> Iterator[str]:
     """Yields the text of a table or a query; a frame is in a temporary table meanwhile.
 
-    `unknown` is the type of a column without any value.
+    A column without any value has the type that the model's feature takes, or is text.
     """
     if isinstance(given, str):
         yield given
         return
     rows = Rows(framed(given))
-    rows.form, rows.types = "columns", {name: kind or unknown for name, kind in rows.types.items()}
+    rows.form = "columns"
+    if None in rows.types.values():
+        found = {} if model is None else _numbers(Extension(database), model)
+        for name, kind in rows.types.items():
+            rows.types[name] = kind or ("double precision" if found.get(name) else "text")
     columns = sql.SQL(", ").join(
         sql.SQL("{} {}").format(sql.Identifier(column), sql.SQL(kind))
         for column, kind in rows.types.items()
@@ -190,3 +200,9 @@ def source_of(database: Database, given: Any, unknown: str = "double precision")
             database.fetched(insert, arrays)
         yield _TABLE.as_string(None)
         database.fetched(sql.SQL("DROP TABLE {}").format(_TABLE))
+
+
+def _numbers(extension: Extension, model: str) -> dict[str, bool]:
+    """Returns for each feature whether its values, or its categories, are numbers."""
+    query = sql.SQL(_NUMBERS).format(extension.name("model_features"))
+    return dict(extension.rows(query, [model]))
