@@ -161,6 +161,16 @@ def test_no_rows_are_not_compared(
     refused("no rows", model, pgboost.InvalidDataError, check=none)
 
 
+def test_a_column_named_as_the_row_is_compared(same: Same, rows: pd.DataFrame) -> None:
+    names = ["price", "pgboost row", "pgboost row_"]
+    frame = fitted_on(rows)[["price", "visits", "half"]].set_axis(names, axis=1)
+    columns = ", ".join(
+        f'{one} AS "{name}"' for one, name in zip(["price", "visits", "half"], names, strict=True)
+    )
+    model = xgboost.XGBClassifier(n_estimators=2).fit(frame, rows["churned?"])
+    same(model, f"SELECT {columns} FROM {NAME}")
+
+
 def test_more_columns_than_a_function_has(connection: Connection, same: Same) -> None:
     rows = np.random.default_rng(1).normal(size=(50, 130))
     names = [f"c{number}" for number in range(130)]

@@ -22,7 +22,6 @@ from .rows import MAX_COLUMNS, without_feature
 _QUERY = re.compile(
     r"(?:\s|\(|--.*\n|/\*(?s:.*?)\*/)*(?:select|with|values|table)\b\s*[^\s]", re.IGNORECASE
 )
-_ROW = sql.Identifier("pgboost row")
 _REAL = 700
 # Types that to_jsonb writes as other texts: char(n), date, timestamp and timestamptz.
 _NOT_IN_JSON = {1042, 1082, 1114, 1184}
@@ -42,6 +41,10 @@ class Table:
         columns = database.columns(sql.SQL("SELECT * FROM {} AS t LIMIT 0").format(self._source))
         self.names = [name for name, _ in columns]
         self.types = dict(columns)
+        alias = "pgboost row"
+        while alias in self.types:
+            alias += "_"
+        self._row = sql.Identifier(alias)
         if len(self.types) < len(columns):
             raise InvalidDataError(
                 "the source has two columns of one name: give them different ones"
@@ -75,7 +78,7 @@ class Table:
         ]
         source = sql.SQL(self._source.as_string(None).replace("%", "%%"))
         query = sql.SQL("SELECT {0}.*, {1} FROM {2} AS {0}").format(
-            _ROW, sql.SQL(", ").join(calls), source
+            self._row, sql.SQL(", ").join(calls), source
         )
         rows = extension.rows(query, [info["reference"]] * len(calls))
         width, size = len(self.names), len(functions)
@@ -91,17 +94,17 @@ class Table:
     def _forms(self, features: Sequence[str], info: Mapping[str, Any]) -> dict[str, sql.Composable]:
         """Returns the arguments of a prediction in each form that has the same meaning to the model."""
         columns = (
-            sql.SQL("{}.{}").format(_ROW, sql.Identifier(name.replace("%", "%%")))
+            sql.SQL("{}.{}").format(self._row, sql.Identifier(name.replace("%", "%%")))
             for name in features
         )
         forms: dict[str, sql.Composable] = {}
         if len(features) <= MAX_COLUMNS:
             forms["by columns"] = sql.SQL(", ").join(columns)
         if info["feature_names"]:
-            forms["by row"] = _ROW
+            forms["by row"] = self._row
             apart = _NOT_IN_JSON | ({_REAL} if info.get("real_input") == "float32" else set())
             if not self._of_type(apart, features):
-                forms["as jsonb"] = sql.SQL("to_jsonb({})").format(_ROW)
+                forms["as jsonb"] = sql.SQL("to_jsonb({})").format(self._row)
         return forms
 
     def _of_type(self, types: set[int], names: Sequence[str]) -> list[str]:
