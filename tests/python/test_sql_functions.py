@@ -23,6 +23,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+import catboost
 import lightgbm
 import pgboost
 from tests.connections import make_table
@@ -84,6 +85,35 @@ def test_a_pipeline_over_a_frame_has_the_bits_of_python(bare: Connection) -> Non
         assert [margin for (margin,) in bare.execute(query)] == expected
     labels = bare.execute('SELECT churn_class(plan, "Double precision", whole) FROM t ORDER BY id')
     assert [label for (label,) in labels] == model.predict(frame).tolist()
+
+
+def test_booleans_and_times_of_a_frame_are_numbers(bare: Connection) -> None:
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(len(FRAME)), unit="D")
+    seconds = (days - pd.Timestamp(0)).total_seconds()
+    frame = pd.DataFrame({"flag": FRAME["flag"], "day": seconds})
+    model = HistGradientBoostingRegressor(max_iter=9).fit(frame, NUMBER)
+    bare.execute(pgboost.export_sql(model, "churn"))
+    assert pgboost.verify_sql(bare, "churn", model, frame).differing == 0
+    model.predict = lambda rows: HistGradientBoostingRegressor.predict(model, frame)
+    assert pgboost.verify_sql(bare, "churn", model, frame.assign(day=days)).differing == 0
+
+
+@pytest.mark.parametrize("form", ["cbm", "json"])
+def test_a_category_that_no_split_tests_is_text(
+    bare: Connection, form: str, tmp_path: Path
+) -> None:
+    frame = FRAME[["other"]].fillna(0).assign(plan="basic", **{"it's": "pro"})
+    model = catboost.CatBoostRegressor(cat_features=["plan", "it's"], **models.CAT)
+    model.fit(frame, frame["other"]).save_model(tmp_path / "model", format=form)
+    bare.execute(pgboost.export_sql(tmp_path / "model", "churn"))
+    assert pgboost.verify_sql(bare, "churn", model, frame).differing == 0
+    for call in ("churn(r)", "churn(to_jsonb(r))", 'churn_scan(r.other, r.plan, r."it\'s")'):
+        query = (
+            f"SELECT {call} FROM (SELECT 1.5::float8 AS other, 'x' AS plan, 'y' AS \"it's\") AS r"
+        )
+        assert bare.execute(query).fetchone() is not None
+    rows = "SELECT 1 AS id, 1.5 AS other, ''x'' AS plan, ''y'' AS \"it''s\""
+    assert bare.execute(f"SELECT prediction FROM churn_rows('{rows}')").fetchone() is not None
 
 
 def test_unknown_categories_are_errors_or_missing_values(bare: Connection) -> None:

@@ -29,7 +29,7 @@ _BY_CLASS = {
     str: "text",
 }
 _NUMBERS = {"boolean", "bigint", "numeric", "double precision"}
-_TIMES = {"date", "timestamp", "timestamptz"}
+TIMES = {"date", "timestamp", "timestamptz"}
 # PostgreSQL's JSON has infinity as text.
 _INFINITIES = {math.inf: "Infinity", -math.inf: "-Infinity"}
 
@@ -123,7 +123,7 @@ def type_of(name: str, column: Any) -> str | None:
         if not len(values):
             return None
         found = {_of_class(one) for one in set(map(type, values))}
-        zoned = found <= _TIMES and {bool(getattr(value, "tzinfo", None)) for value in values}
+        zoned = found <= TIMES and {bool(getattr(value, "tzinfo", None)) for value in values}
         if zoned and True in zoned:
             if False in zoned:
                 raise InvalidDataError(
@@ -134,7 +134,7 @@ def type_of(name: str, column: Any) -> str | None:
             return "numeric"
     for mixed, kind in (
         (_NUMBERS, "double precision"),
-        (_TIMES, "timestamp"),
+        (TIMES, "timestamp"),
         (_NUMBERS | {"text"}, "text"),
     ):
         if found <= mixed:
@@ -157,7 +157,7 @@ def numbers(column: Any) -> Any:
     import numpy as np
     import pandas
 
-    if type_of("", column) in _TIMES:
+    if type_of("", column) in TIMES:
         times = pandas.to_datetime(column, utc=True)
         return (times - pandas.Timestamp(0, tz="UTC")).dt.total_seconds().to_numpy()
     return column.to_numpy(np.float64, na_value=np.nan)

@@ -25,7 +25,7 @@ from .errors import (
     warn,
 )
 from .extension import require_name
-from .frames import framed
+from .frames import TIMES, framed
 from .inputs import drawn
 from .libraries import model_file
 from .model_file import label_text
@@ -40,6 +40,8 @@ _ARGUMENTS = """
        AND NOT 'pg_catalog.record'::pg_catalog.regtype = ANY (p.proargtypes)
      ORDER BY p.proargtypes[0] = 'pg_catalog.jsonb'::pg_catalog.regtype
 """
+# By type of a column, the type in which it is sent to a function of numbers.
+_CAST = dict.fromkeys(("boolean", *TIMES), "double precision")
 
 
 @translated()
@@ -150,6 +152,8 @@ def _in_sql(
             f"the frame has {len(rows.types)} columns, the function {len(arguments)} arguments"
         )
         raise InvalidDataError(message)
+    # PostgreSQL casts neither booleans nor times to double precision.
+    rows.types = {name: _CAST.get(kind, kind) for name, kind in rows.types.items()}
     passed = sql.SQL(", ").join(
         sql.SQL("t.{}::{}").format(sql.Identifier(f"c{number}"), sql.SQL(kind))
         for number, kind in enumerate(arguments.values())

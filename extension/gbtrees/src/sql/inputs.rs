@@ -195,7 +195,10 @@ fn arguments(model: &Ensemble) -> Vec<Argument> {
             let ending = format!("_{number}");
             name = format!("{}{ending}", cut_to(&feature, NAME_BYTES - ending.len()));
         }
-        Argument { name, feature, kind: ArgumentType::of(categories(model, index)) }
+        // A category of CatBoost that no split tests has no hashes, and is text all the same.
+        let own = model.categories().get(index).and_then(Option::as_ref);
+        let own = own.filter(|all| !all.is_empty() || matches!(all, Categories::Hashed(_)));
+        Argument { name, feature, kind: ArgumentType::of(own) }
     });
     features.collect()
 }
