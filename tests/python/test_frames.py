@@ -188,6 +188,38 @@ def test_arrays_are_predicted(connection: Connection, identical: Same, model: An
             np.testing.assert_array_equal(pgboost.predict(connection, "model", given), expected)
 
 
+OBJECTS: dict[str, Callable[[], Any]] = {
+    "OneHotEncoder": lambda: pre.OneHotEncoder(handle_unknown="ignore", sparse_output=False),
+    "OrdinalEncoder": lambda: pre.OrdinalEncoder(
+        handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2),
+    "SimpleImputer": lambda: SimpleImputer(strategy="most_frequent"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, "none of them"], ids=str)
+@pytest.mark.parametrize("name", OBJECTS)
+def test_numbers_and_booleans_that_are_objects(
+    connection: Connection, identical: Same, name: str, missing: Any
+) -> None:
+    """As read_sql gives booleans with NULL, in training and of the table."""
+    absent = np.arange(ROWS) % 3 == 0
+    flag = pd.Series(np.arange(ROWS) % 2 == 0, dtype=object)
+    count = pd.Series(np.arange(ROWS) % 7, dtype=object)
+    rows = pd.DataFrame({"paid": flag, "count": count, "price": NUMBERS.price})
+    if missing != "none of them":
+        rows["paid"] = flag.where(~absent, missing)
+        rows["count"] = count.where(np.arange(ROWS) % 5 > 0, missing)
+    columns = make_column_transformer((OBJECTS[name](), ["paid", "count"]), remainder="passthrough")
+    model = make_pipeline(columns, Histograms(**FEW))
+    model.fit(rows, TARGET + absent * 5 + rows["count"].isna() * 9)
+    for check in (True, rows):
+        identical(model, rows, check=check)
+    declared = "paid boolean, count int, price float8"
+    values = rows.astype(object).where(rows.notna(), None).itertuples(index=False)
+    make_table(connection, "pg_temp.objects", declared, values)
+    assert pgboost.verify(connection, "model", model, "objects").differing == 0
+
+
 def test_no_rows(connection: Connection) -> None:
     assert pgboost.predict(connection, "read", READ[:0]).shape == (0,)
     assert pgboost.predict_class(connection, "classes", READ[:0]).shape == (0,)

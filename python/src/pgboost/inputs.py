@@ -32,6 +32,8 @@ class Inputs:
     missing: bool = True
     # The features whose missing texts are None, not NaN, to the model.
     nones: Collection[int] = ()
+    # The features that encoders read, whose numbers may have been objects in training.
+    encoded: Collection[int] = ()
     # The smallest numbers that the model takes, of features that have one.
     lowest: Mapping[int, float] = field(default_factory=dict)
 
@@ -109,7 +111,7 @@ def _frame(generator: Any, numbers: Any, inputs: Inputs, plain: Collection[int])
         codes = generator.permutation(np.resize(codes, len(frame)))
         if column in plain:
             # pandas 3 would make NaN of None in text.
-            kind = object if None in values else None
+            kind = object if None in values or column in inputs.encoded else None
             cells = pandas.Series([values[code] for code in codes], dtype=kind)
         else:
             cells = pandas.Series(pandas.Categorical.from_codes(codes, pandas.Index(values)))

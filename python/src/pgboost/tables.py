@@ -131,8 +131,8 @@ def as_fitted(frame: Any, inputs: Inputs, info: Mapping[str, Any]) -> Any:
             values = pandas.Index(given.get(feature, categories))
             column = column.where(column.isin(values)).astype(object)
             column = pandas.Series(pandas.Categorical(column, categories=values))
-        elif type_of(feature, column) == "text":
-            # pandas 2 reads NULL as None, and pandas 3 as NaN.
+        elif type_of(feature, column) == "text" or places[name] in inputs.encoded:
+            # pandas reads NULL as None or NaN. Encoders of objects take no others.
             missing = None if places[name] in inputs.nones else float("nan")
             column = column.astype(object).where(column.notna(), missing)
         elif categories is None and column.dtype.kind in "OM":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -297,6 +297,7 @@ def inputs(model: Any, ensemble: Ensemble) -> Inputs:
     encoded = {key: [one for one in of if one is not None] for key, of in ensemble.encoded.items()}
     unused = {key: of for key, of in encoded.items() if of and not len(split[key])}
     categories = unused | ensemble.categories
+    of_encoders = encoded.keys() & categories.keys()
     return Inputs(
         width=width(model),
         thresholds=split,
@@ -304,9 +305,10 @@ def inputs(model: Any, ensemble: Ensemble) -> Inputs:
         names=names(model),
         categories=categories,
         plain=bool(categories),
-        missing=_takes_missing(model, categories),
+        missing=_takes_missing(model, categories, of_encoders),
         lowest=ensemble.lowest,
         nones=[column for column, values in ensemble.encoded.items() if None in values],
+        encoded=of_encoders,
     )
 
 
@@ -326,7 +328,9 @@ def _splits(ensemble: Ensemble) -> Iterator[tuple[Any, Any]]:
         yield np.asarray(tree.feature)[inner], np.asarray(tree.threshold)[inner]
 
 
-def _takes_missing(model: Any, categories: dict[int, list[Any]]) -> bool:
+def _takes_missing(
+    model: Any, categories: dict[int, list[Any]], of_encoders: Collection[int]
+) -> bool:
     """Returns whether the model predicts rows with missing numbers."""
     import pandas
 
@@ -335,7 +339,8 @@ def _takes_missing(model: Any, categories: dict[int, list[Any]]) -> bool:
     if columns is not None:
         row = pandas.DataFrame(row, columns=columns)
         for column, values in categories.items():
-            row[columns[column]] = values[:1]
+            kind = object if column in of_encoders else None
+            row[columns[column]] = pandas.Series(values[:1], dtype=kind)
     try:
         model.predict(row)
     except (ValueError, TypeError, IndexError):

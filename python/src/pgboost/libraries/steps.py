@@ -136,6 +136,10 @@ def _after_imputer(step: Any, features: list[Feature]) -> list[Feature]:
     features = [_without_missing(step, feature) for feature in features]
     found = []
     for feature, fill in zip(features, step.statistics_, strict=True):
+        if fill is None:
+            # The most frequent value of objects may be None, which is missing to what follows.
+            found.append(feature)
+            continue
         kept = np.float32(fill) if feature.single and not isinstance(fill, str) else fill
         if is_missing(fill):
             if not step.keep_empty_features:
