@@ -18,6 +18,9 @@ block_kernel! {
     lanes_double: IN_ORDER,
 }
 
+/// Levels from which transposing takes fewer instructions than level by level.
+const MIN_TRANSPOSED: u32 = 5;
+
 #[derive(Clone, Copy)]
 struct Half(__m256i);
 
@@ -89,7 +92,7 @@ impl Instructions for Half {
     #[inline(always)]
     unsafe fn leaf_indices(path: &[Mask], word: usize, levels: u32) -> [u8; 64] {
         let mut indices = [0; 64];
-        if levels >= sse2::MIN_TRANSPOSED {
+        if levels >= MIN_TRANSPOSED {
             let [a, b, c, d] = sse2::matrices(path, word, levels);
             // SAFETY: the processor has AVX2; two times 32 bytes are written.
             unsafe {

@@ -34,6 +34,8 @@ mod rank_avx2;
 mod rank_masks;
 mod rank_scalar;
 #[cfg(target_arch = "x86_64")]
+mod rank_sse2;
+#[cfg(target_arch = "x86_64")]
 mod sse2;
 mod types;
 mod vectors;

@@ -6,7 +6,7 @@ use crate::eval::block::instructions::{Instructions, LookUp, block_kernel};
 use crate::eval::block::types::{Codes, Mask, RANK_BITS, WORDS};
 #[cfg(target_arch = "x86_64")]
 use crate::eval::block::{
-    rank_scalar, sse2,
+    rank_sse2, sse2,
     types::{BLOCK, BlockValues},
 };
 
@@ -171,11 +171,10 @@ impl Instructions for Quarter {
         tree: &[f32],
         missing_right: bool,
     ) -> [u8; BLOCK] {
-        match (tree.len(), missing_right) {
-            (sse2::COUNTED, true) => sse2::ranks::<true>(values, rows, tree),
-            (sse2::COUNTED, false) => sse2::ranks::<false>(values, rows, tree),
-            (_, true) => rank_scalar::ranks::<true>(values, rows, tree),
-            (_, false) => rank_scalar::ranks::<false>(values, rows, tree),
+        if missing_right {
+            rank_sse2::ranks::<true>(values, rows, tree)
+        } else {
+            rank_sse2::ranks::<false>(values, rows, tree)
         }
     }
 
@@ -282,8 +281,6 @@ const MIN_TABLES: usize = 4;
 #[cfg(test)]
 mod tests {
     use super::*;
-    #[cfg(target_arch = "x86_64")]
-    use crate::lower::tiles::columns::search_tree;
     use crate::random::Random;
 
     #[test]
@@ -315,39 +312,6 @@ mod tests {
                     bits.fold(0, |index, bit| index << 1 | bit as u8)
                 });
                 assert_eq!(sse2::leaf_indices(&path, 3, levels as u32), expected);
-            }
-        }
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[test]
-    fn counted_ranks_are_those_of_a_search() {
-        let mut random = Random(3);
-        for _ in 0..300 {
-            let mut thresholds: Vec<f32> =
-                (0..random.below(31)).map(|_| random.below(50) as f32 - 25.0).collect();
-            thresholds.extend([f32::NEG_INFINITY, f32::INFINITY].iter().take(random.below(3)));
-            thresholds.truncate(31);
-            thresholds.sort_by(f32::total_cmp);
-            thresholds.dedup();
-            let tree = search_tree(&thresholds, 5).unwrap();
-            let mut values = BlockValues([0.0; BLOCK]);
-            values.0.iter_mut().for_each(|value| {
-                let whole = random.below(60) as f32 - 30.0;
-                let others = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0];
-                *value = *others.get(random.below(20)).unwrap_or(&whole);
-            });
-            let rows = 1 + random.below(BLOCK);
-            let of_search = [
-                rank_scalar::ranks::<false>(&values, rows, &tree),
-                rank_scalar::ranks::<true>(&values, rows, &tree),
-            ];
-            let counted = [
-                sse2::ranks::<false>(&values, rows, &tree),
-                sse2::ranks::<true>(&values, rows, &tree),
-            ];
-            for (counted, of_search) in counted.iter().zip(of_search) {
-                assert_eq!(counted[..rows], of_search[..rows], "{thresholds:?}");
             }
         }
     }

@@ -1,29 +1,22 @@
-//! Ranks, leaf indices and sums with SSE2, which every x86-64 has.
+//! Leaf indices, bits of ranks, and columns with SSE2, which every x86-64 has.
 //!
-//! Indices of more than a few levels are found by transposing. The bits of eight rows at up to eight levels are a matrix
-//! in eight bytes: byte `j` has bit `j` of the rows' indices. Its transpose has an index per byte. The bits of a word of
-//! rows are eight such matrices.
+//! Indices are found by transposing. The bits of eight rows at up to eight levels are a matrix in eight bytes: byte `j`
+//! has bit `j` of the rows' indices. Its transpose has an index per byte. The bits of a word of rows are eight such
+//! matrices; with up to four levels two of them fit into one, and with up to two levels four.
 
 use std::arch::x86_64::*;
 
-use crate::compiled::tiles::MIN_SEARCH_LEVELS;
-use crate::eval::block::types::{BLOCK, BlockValues, Mask, RANK_BITS};
+use crate::eval::block::types::{Mask, RANK_BITS};
 
 /// Levels from which transposing takes fewer instructions than level by level.
-pub(super) const MIN_TRANSPOSED: u32 = 5;
+pub(super) const MIN_TRANSPOSED: u32 = 2;
 
 /// Returns the matrices of a word's rows, two per register; `levels` is at most eight.
 #[inline(always)]
 pub(super) fn matrices(path: &[Mask], word: usize, levels: u32) -> [__m128i; 4] {
     // SAFETY: the processor has SSE2, as every x86-64; a word is eight bytes.
     unsafe {
-        // The last level is the lowest bit.
-        let mut bits = [_mm_setzero_si128(); RANK_BITS];
-        let levels = (levels as usize).min(bits.len());
-        for (bits, mask) in bits[..levels].iter_mut().rev().zip(path) {
-            *bits = _mm_loadl_epi64(mask.0[word..].as_ptr().cast());
-        }
-        let [a, b, c, d, e, f, g, h] = bits;
+        let [a, b, c, d, e, f, g, h] = level_bits(path, word, levels);
         let (ab, cd) = (_mm_unpacklo_epi8(a, b), _mm_unpacklo_epi8(c, d));
         let (ef, gh) = (_mm_unpacklo_epi8(e, f), _mm_unpacklo_epi8(g, h));
         let first = [_mm_unpacklo_epi16(ab, cd), _mm_unpackhi_epi16(ab, cd)];
@@ -37,19 +30,85 @@ pub(super) fn matrices(path: &[Mask], word: usize, levels: u32) -> [__m128i; 4] 
     }
 }
 
-/// Returns the leaf indices of a word's rows.
+/// Returns the bits of a word's rows at each level, the last of the first `levels` levels first.
+#[inline(always)]
+fn level_bits<const COUNT: usize>(path: &[Mask], word: usize, levels: u32) -> [__m128i; COUNT] {
+    // SAFETY: the processor has SSE2; a word is eight bytes.
+    unsafe {
+        let mut bits = [_mm_setzero_si128(); COUNT];
+        let levels = (levels as usize).min(COUNT);
+        for (bits, mask) in bits[..levels].iter_mut().rev().zip(path) {
+            *bits = _mm_loadl_epi64(mask.0[word..].as_ptr().cast());
+        }
+        bits
+    }
+}
+
+/// Returns the leaf indices of a word's rows; `levels` is at most eight.
 #[inline(always)]
 pub(super) fn leaf_indices(path: &[Mask], word: usize, levels: u32) -> [u8; 64] {
+    let rows = match levels {
+        0..=2 => indices_of_two(path, word, levels),
+        3..=4 => indices_of_four(path, word, levels),
+        _ => matrices(path, word, levels).map(transposed_bits),
+    };
     let mut indices = [0; 64];
-    let rows = indices.as_chunks_mut::<16>().0.iter_mut();
-    for (rows, matrices) in rows.zip(matrices(path, word, levels)) {
-        let bytes = exchanged::<7>(matrices, LOWER_1);
-        let bytes = exchanged::<14>(bytes, LOWER_2);
-        let bytes = exchanged::<28>(bytes, LOWER_4);
+    for (indices, rows) in indices.as_chunks_mut::<16>().0.iter_mut().zip(rows) {
         // SAFETY: the processor has SSE2; 16 bytes are written.
-        unsafe { _mm_storeu_si128(rows.as_mut_ptr().cast(), bytes) };
+        unsafe { _mm_storeu_si128(indices.as_mut_ptr().cast(), rows) };
     }
     indices
+}
+
+/// Returns the indices of up to two levels, of four matrices at once.
+#[inline(always)]
+fn indices_of_two(path: &[Mask], word: usize, levels: u32) -> [__m128i; 4] {
+    // SAFETY: the processor has SSE2.
+    unsafe {
+        let [a, b] = level_bits(path, word, levels);
+        let bits = transposed_bits(_mm_unpacklo_epi8(a, b));
+        let lowest = _mm_set1_epi8(0b11);
+        // Eight of the first 32 rows, and eight of the others.
+        let rows = [
+            _mm_and_si128(bits, lowest),
+            _mm_and_si128(_mm_srli_epi16::<2>(bits), lowest),
+            _mm_and_si128(_mm_srli_epi16::<4>(bits), lowest),
+            _mm_and_si128(_mm_srli_epi16::<6>(bits), lowest),
+        ];
+        [
+            _mm_unpacklo_epi64(rows[0], rows[1]),
+            _mm_unpacklo_epi64(rows[2], rows[3]),
+            _mm_unpackhi_epi64(rows[0], rows[1]),
+            _mm_unpackhi_epi64(rows[2], rows[3]),
+        ]
+    }
+}
+
+/// Returns the indices of up to four levels, of two matrices at once.
+#[inline(always)]
+fn indices_of_four(path: &[Mask], word: usize, levels: u32) -> [__m128i; 4] {
+    // SAFETY: the processor has SSE2.
+    unsafe {
+        let [a, b, c, d] = level_bits(path, word, levels);
+        let (ab, cd) = (_mm_unpacklo_epi8(a, b), _mm_unpacklo_epi8(c, d));
+        let halves = [_mm_unpacklo_epi16(ab, cd), _mm_unpackhi_epi16(ab, cd)];
+        let lowest = _mm_set1_epi8(0b1111);
+        let [first, last] = halves.map(|half| {
+            let bits = transposed_bits(half);
+            let low = _mm_and_si128(bits, lowest);
+            let high = _mm_and_si128(_mm_srli_epi16::<4>(bits), lowest);
+            [_mm_unpacklo_epi64(low, high), _mm_unpackhi_epi64(low, high)]
+        });
+        [first[0], first[1], last[0], last[1]]
+    }
+}
+
+/// Transposes both matrices of a register.
+#[inline(always)]
+fn transposed_bits(matrices: __m128i) -> __m128i {
+    let bits = exchanged::<7>(matrices, LOWER_1);
+    let bits = exchanged::<14>(bits, LOWER_2);
+    exchanged::<28>(bits, LOWER_4)
 }
 
 /// The lower ones of the bits that are exchanged with others: single bits, squares of two by two, and of four by four.
@@ -66,69 +125,6 @@ fn exchanged<const DISTANCE: i32>(bits: __m128i, lower: i64) -> __m128i {
         let moved = _mm_and_si128(other, _mm_set1_epi64x(lower));
         _mm_xor_si128(bits, _mm_xor_si128(moved, _mm_slli_epi64::<DISTANCE>(moved)))
     }
-}
-
-/// Places of a search tree whose thresholds are few enough to count those that a value reaches.
-pub(super) const COUNTED: usize = 1 << MIN_SEARCH_LEVELS;
-
-/// The highest rank in such a tree.
-const MOST: usize = COUNTED - 1;
-
-/// Returns all ones where a value goes right of a threshold.
-#[inline(always)]
-fn reached<const MISSING_RIGHT: bool>(values: __m128, threshold: __m128) -> __m128i {
-    // SAFETY: the processor has SSE2.
-    unsafe {
-        _mm_castps_si128(if MISSING_RIGHT {
-            _mm_cmpnlt_ps(values, threshold)
-        } else {
-            _mm_cmpge_ps(values, threshold)
-        })
-    }
-}
-
-/// Returns the ranks of the first `rows` values in a search tree of [`COUNTED`] places.
-#[inline(always)]
-pub(super) fn ranks<const MISSING_RIGHT: bool>(
-    values: &BlockValues,
-    rows: usize,
-    tree: &[f32],
-) -> [u8; BLOCK] {
-    let mut ranks = [0; BLOCK];
-    let mut thresholds = [f32::INFINITY; COUNTED];
-    let mut count = 0;
-    for threshold in tree.iter().skip(1).take(MOST).filter(|it| **it < f32::INFINITY) {
-        thresholds[count] = *threshold;
-        count += 1;
-    }
-    let groups = values.0.as_chunks::<16>().0.iter().zip(ranks.as_chunks_mut::<16>().0);
-    for (values, ranks) in groups.take(rows.div_ceil(16)) {
-        // SAFETY: the processor has SSE2; 16 values are read, and 16 ranks written.
-        unsafe {
-            let mut found = [_mm_setzero_si128(); 4];
-            let mut fours = [_mm_setzero_ps(); 4];
-            for (four, values) in fours.iter_mut().zip(values.as_chunks::<4>().0) {
-                *four = _mm_loadu_ps(values.as_ptr());
-            }
-            for threshold in &thresholds[..count] {
-                let threshold = _mm_set1_ps(*threshold);
-                for (found, four) in found.iter_mut().zip(fours) {
-                    // All ones is -1.
-                    *found = _mm_sub_epi32(*found, reached::<MISSING_RIGHT>(four, threshold));
-                }
-            }
-            // What reaches infinity reaches the places without a threshold, too.
-            let rest = _mm_set1_epi32((MOST - count) as i32);
-            for (found, four) in found.iter_mut().zip(fours) {
-                let reached = reached::<MISSING_RIGHT>(four, _mm_set1_ps(f32::INFINITY));
-                *found = _mm_add_epi32(*found, _mm_and_si128(reached, rest));
-            }
-            let [a, b, c, d] = found;
-            let bytes = _mm_packus_epi16(_mm_packs_epi32(a, b), _mm_packs_epi32(c, d));
-            _mm_storeu_si128(ranks.as_mut_ptr().cast(), bytes);
-        }
-    }
-    ranks
 }
 
 /// Turns four rows into columns.
