@@ -3,7 +3,7 @@
 //! Modules follow PostgreSQL's subjects:
 //!
 //! - values: [`value`], `numeric`, [`varlena`], [`array`](mod@array), [`jsonb`],
-//!   [`tuple`](mod@tuple), [`virtual_object`]
+//!   [`tuple`](mod@tuple), [`stored_row`], [`virtual_object`]
 //! - calls: [`call`], [`row_trigger`], [`signature`]
 //! - the planner's trees: [`nodes`], [`dependency`], [`plan_memory`]
 //! - catalogs and tables: [`catalog`], [`scan`], [`query`], [`invalidation`]
@@ -35,6 +35,7 @@ pub mod row_trigger;
 pub mod scan;
 pub mod session;
 pub mod signature;
+pub mod stored_row;
 pub mod temporary_file;
 pub mod transaction;
 pub mod tuple;

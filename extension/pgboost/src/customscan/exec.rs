@@ -28,6 +28,8 @@ const MAX_BATCH: usize = 512;
 /// The initial room for rows, and the factor by which it grows.
 const FIRST_ROOM: usize = 16;
 const ROOM_GROWTH: usize = 8;
+/// The rows of a batch that are deformed before their table's layout is looked up, which takes as long as two of them.
+const DEFORMED: usize = 4;
 /// The most rows of a batch whose rows name their models, which grows while each model has few rows.
 const MAX_GROUPED: usize = 262_144;
 
@@ -173,6 +175,14 @@ unsafe extern "C-unwind" fn make_room(node: &mut Node, rows: usize) {
     node.output.rows.make_room(rows);
 }
 
+/// # Safety
+/// As for [`make_room`]; the slot is filled with a row of the plan below.
+#[pg_guard]
+unsafe extern "C-unwind" fn find_columns(node: &mut Node, slot: *mut pg_sys::TupleTableSlot) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { node.output.rows.find_columns(slot) }
+}
+
 /// Looks up the models, before the size of the first batch is chosen, and makes room for its first rows.
 ///
 /// # Safety
@@ -246,6 +256,9 @@ unsafe fn fill_batch(node: &mut Node, size: usize) {
             let count = node.output.rows.count;
             if count == node.output.rows.room() {
                 make_room(node, size.min((count * ROOM_GROWTH).max(FIRST_ROOM)));
+            }
+            if count == DEFORMED && node.output.rows.are_others(slot) {
+                find_columns(node, slot);
             }
             node.output.rows.push(slot);
         }

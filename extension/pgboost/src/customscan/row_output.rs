@@ -144,10 +144,10 @@ unsafe fn fill(
     // SAFETY: guaranteed by the caller; each column of a row that was read has a value.
     unsafe {
         unguarded::clear(slot);
-        let (values, nulls) = batch.rows.row(row);
+        let (values, nulls) = batch.rows.cells(row);
         for (place, source) in sources {
             let (value, null) = match *source {
-                Source::Column(kept) => (*values.get_unchecked(kept), *nulls.get_unchecked(kept)),
+                Source::Column(cell) => (*values.get_unchecked(cell), *nulls.get_unchecked(cell)),
                 Source::Call(call) => {
                     let result = *batch.calls.get_unchecked(call).results.get_unchecked(row);
                     (result.unwrap_or(Datum::from(0)), result.is_none())

@@ -4,13 +4,16 @@
 //! engine's form. The model's name may be kept next to such features as a number, so that more rows fit into a
 //! batch. Values that are passed by reference are copied into the batch's memory, since the plan below may
 //! overwrite a row when it returns the next one. No buffer stays pinned.
+//!
+//! A table's rows are read as they are stored, if their columns are at fixed places there; others are deformed.
 
 use std::ops::Range;
 use std::ptr;
 use std::rc::Rc;
 
+use pg_interface::stored_row::{self, StoredColumn};
 use pg_interface::unguarded;
-use pgrx::pg_sys::{Datum, MemoryContext, TupleTableSlot};
+use pgrx::pg_sys::{Datum, MemoryContext, TupleDesc, TupleTableSlot};
 
 use super::copies::{Copies, Names};
 use super::plan_data::ColumnType;
@@ -120,13 +123,20 @@ impl RowShape {
         }
     }
 
-    /// Returns whether some columns are kept as PostgreSQL passes them.
-    fn has_cells(&self) -> bool {
+    /// Returns the number of values of a row that are kept as PostgreSQL passes them.
+    fn num_cells(&self) -> usize {
         match &self.form {
-            Form::Cells { .. } => true,
-            Form::Reals(RealColumns { kept, .. }) => kept.len() < self.columns.len(),
-            Form::Named(_) => false,
+            Form::Cells { .. } => self.columns.len(),
+            Form::Reals(RealColumns { kept, .. }) => self.columns.len() - kept.len(),
+            Form::Named(_) => 0,
         }
+    }
+
+    /// Returns the place among these of the column with that number.
+    pub(crate) fn cell(&self, number: i32) -> Option<usize> {
+        let (place, reals) = (self.place(number)?, self.reals());
+        let before = if place < reals.end { 0 } else { reals.len() };
+        (!reals.contains(&place)).then_some(place - before)
     }
 }
 
@@ -141,13 +151,85 @@ fn run_of(columns: &[KeptColumn]) -> Option<usize> {
     first.filter(|_| neighbours && by_value)
 }
 
+/// The places of the kept columns in a table's rows as they are stored.
+struct Stored {
+    /// The descriptor of these rows; null before the first.
+    descriptor: TupleDesc,
+    /// All kept columns can be read so.
+    readable: bool,
+    /// The first of those that are kept as f32.
+    reals: Option<StoredColumn>,
+    cells: Vec<StoredColumn>,
+}
+
+impl Stored {
+    const UNKNOWN: Stored =
+        Stored { descriptor: ptr::null_mut(), readable: false, reals: None, cells: Vec::new() };
+
+    /// Finds the columns in the slot's rows.
+    ///
+    /// # Safety
+    /// The slot is filled with a row of the plan below; PostgreSQL's memory may be allocated.
+    unsafe fn of(slot: *mut TupleTableSlot, shape: &RowShape) -> Stored {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let descriptor = (*slot).tts_tupleDescriptor;
+            let Some(all) = StoredColumn::first(descriptor, shape.last_column)
+                .filter(|_| stored_row::is_for(slot))
+            else {
+                return Stored { descriptor, ..Stored::UNKNOWN };
+            };
+            let kept = shape.columns.iter();
+            let kept = kept.filter_map(|column| all.get(column.number as usize - 1).copied());
+            let mut cells: Vec<StoredColumn> = kept.collect();
+            let mut readable = cells.len() == shape.columns.len()
+                && cells.iter().all(|column| column.is_value())
+                && !matches!(shape.form, Form::Named(_));
+            let mut reals = None;
+            if readable && !shape.reals().is_empty() {
+                let all = cells.drain(shape.reals());
+                readable = all.as_slice().iter().all(|column| column.is_of(4));
+                reals = all.as_slice().first().copied();
+            }
+            Stored { descriptor, readable, reals, cells }
+        }
+    }
+
+    /// Reads a row to its cells, which begin at these places, and to its part of `reals`.
+    ///
+    /// # Safety
+    /// The columns are readable, and the data is that of a row with this descriptor which has them; there is room.
+    #[inline]
+    unsafe fn read(
+        &self,
+        data: *const u8,
+        (values, nulls): (*mut Datum, *mut bool),
+        reals: &mut [f32],
+    ) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            if let Some(first) = self.reals {
+                first.read_reals(data, reals);
+            }
+            for (cell, column) in self.cells.iter().enumerate() {
+                *values.add(cell) = column.value(data);
+                *nulls.add(cell) = false;
+            }
+        }
+    }
+}
+
 pub(crate) struct Rows {
     pub(crate) shape: Rc<RowShape>,
     pub(crate) count: usize,
     room: usize,
-    /// A cell for each column, if there are any. Those of columns that are kept as f32 are filled when needed.
+    stored: Stored,
+    /// A cell for each column that is kept as PostgreSQL passes it.
     values: Vec<Datum>,
     nulls: Vec<bool>,
+    /// Cells of all columns, if some are kept as f32; filled when needed.
+    all_values: Vec<Datum>,
+    all_nulls: Vec<bool>,
     /// The values that are kept as f32, NaN for NULL.
     reals: Vec<f32>,
     /// The models' names, if they are kept separately from the features.
@@ -161,8 +243,11 @@ impl Rows {
         Rows {
             count: 0,
             room: 0,
+            stored: Stored::UNKNOWN,
             values: Vec::new(),
             nulls: Vec::new(),
+            all_values: Vec::new(),
+            all_nulls: Vec::new(),
             reals: Vec::new(),
             names: matches!(shape.form, Form::Named(_)).then(Names::default),
             copies: Copies::new(memory),
@@ -172,8 +257,8 @@ impl Rows {
 
     /// Returns the bytes of a row, without copied values and numbers of names.
     pub(crate) fn row_bytes(&self) -> usize {
-        let cells = if self.shape.has_cells() { self.shape.columns.len() } else { 0 };
-        self.shape.num_reals() * size_of::<f32>() + cells * (size_of::<Datum>() + size_of::<bool>())
+        let cell = size_of::<Datum>() + size_of::<bool>();
+        self.shape.num_reals() * size_of::<f32>() + self.shape.num_cells() * cell
     }
 
     /// Returns the bytes of copied values.
@@ -198,16 +283,30 @@ impl Rows {
         if let Some(names) = &mut self.names {
             names.make_room(rows);
         }
-        if self.shape.has_cells() {
-            self.make_cells(rows * self.shape.columns.len());
-        }
-    }
-
-    fn make_cells(&mut self, cells: usize) {
+        let cells = rows * self.shape.num_cells();
         if self.values.len() < cells {
             self.values.resize(cells, Datum::from(0));
             self.nulls.resize(cells, true);
         }
+    }
+
+    /// Returns whether the slot's rows have another descriptor than those in which columns were found last.
+    ///
+    /// # Safety
+    /// The slot is valid.
+    #[inline]
+    pub(crate) unsafe fn are_others(&self, slot: *mut TupleTableSlot) -> bool {
+        // SAFETY: guaranteed by the caller.
+        unsafe { (*slot).tts_tupleDescriptor != self.stored.descriptor }
+    }
+
+    /// Finds the kept columns in the slot's rows as they are stored.
+    ///
+    /// # Safety
+    /// The slot is filled with a row of the plan below; PostgreSQL's memory may be allocated.
+    pub(crate) unsafe fn find_columns(&mut self, slot: *mut TupleTableSlot) {
+        // SAFETY: guaranteed by the caller.
+        self.stored = unsafe { Stored::of(slot, &self.shape) };
     }
 
     /// Returns the features of all rows, if they are kept as f32.
@@ -234,15 +333,18 @@ impl Rows {
             Form::Reals(columns) => columns,
             Form::Cells { .. } | Form::Named(_) => return,
         };
-        let (kept, width) = (kept.clone(), self.shape.columns.len());
-        self.make_cells(self.count * width);
-        let reals = self.reals.chunks_exact(kept.len().max(1));
-        let cells = self.values.chunks_exact_mut(width).zip(self.nulls.chunks_exact_mut(width));
-        for (reals, (values, nulls)) in reals.zip(cells).take(self.count) {
-            let values = values.iter_mut().zip(nulls).skip(kept.start);
-            for ((value, null), real) in values.zip(reals) {
-                (*value, *null) = cell(*real);
-            }
+        let (all_values, all_nulls) = (&mut self.all_values, &mut self.all_nulls);
+        all_values.clear();
+        all_nulls.clear();
+        for (row, reals) in self.reals.chunks_exact(kept.len()).take(self.count).enumerate() {
+            let (values, nulls) = part(&self.values, &self.nulls, row, self.shape.num_cells());
+            let reals = reals.iter().map(|real| cell(*real));
+            all_values.extend(values.iter().take(kept.start));
+            all_values.extend(reals.clone().map(|(value, _)| value));
+            all_values.extend(values.iter().skip(kept.start));
+            all_nulls.extend(nulls.iter().take(kept.start));
+            all_nulls.extend(reals.map(|(_, null)| null));
+            all_nulls.extend(nulls.iter().skip(kept.start));
         }
     }
 
@@ -264,14 +366,23 @@ impl Rows {
     #[inline]
     pub(crate) unsafe fn push(&mut self, slot: *mut TupleTableSlot) {
         let (shape, row) = (&*self.shape, self.count);
-        let (columns, first_cell) = (&shape.columns[..], row * shape.columns.len());
+        let (columns, first_cell) = (&shape.columns[..], row * shape.num_cells());
         self.count += 1;
         // SAFETY: the slot has the columns that are kept, and room was made for the row.
         unsafe {
-            unguarded::deform(slot, shape.last_column);
-            let (from_values, from_nulls) = ((*slot).tts_values, (*slot).tts_isnull);
             let (values, nulls) = (self.values.as_mut_ptr(), self.nulls.as_mut_ptr());
             let (values, nulls) = (values.wrapping_add(first_cell), nulls.wrapping_add(first_cell));
+            if self.stored.readable
+                && !self.are_others(slot)
+                && let Some(data) = stored_row::data(slot, shape.last_column)
+            {
+                let width = shape.num_reals();
+                let reals = self.reals.get_unchecked_mut(row * width..(row + 1) * width);
+                self.stored.read(data, (values, nulls), reals);
+                return;
+            }
+            unguarded::deform(slot, shape.last_column);
+            let (from_values, from_nulls) = ((*slot).tts_values, (*slot).tts_isnull);
             match &shape.form {
                 Form::Cells { run: Some(run) } => {
                     ptr::copy_nonoverlapping(from_values.add(*run), values, columns.len());
@@ -291,7 +402,7 @@ impl Rows {
                     let (before, after) =
                         (columns.get_unchecked(..kept.start), columns.get_unchecked(kept.end..));
                     keep(slot, before, (values, nulls), &mut self.copies);
-                    let cells = (values.wrapping_add(kept.end), nulls.wrapping_add(kept.end));
+                    let cells = (values.wrapping_add(kept.start), nulls.wrapping_add(kept.start));
                     keep(slot, after, cells, &mut self.copies);
                 }
                 Form::Named(NamedColumns { column, features }) => {
@@ -334,32 +445,50 @@ impl Rows {
             }
             return;
         }
-        let (values, nulls) = self.row(row);
+        let (values, nulls) = self.cells(row);
+        let mut cells = values.iter().copied().zip(nulls.iter().copied());
         let (real_columns, reals) = (self.shape.reals(), self.reals_of(row));
         for (index, column) in self.shape.columns.iter().enumerate() {
             let place = column.number as usize - 1;
-            // SAFETY: guaranteed by the caller; each column of a row that was read has a value.
+            let kept = if real_columns.contains(&index) {
+                reals.get(index - real_columns.start).map(|real| cell(*real))
+            } else {
+                cells.next()
+            };
+            let Some(kept) = kept else { return };
+            // SAFETY: guaranteed by the caller.
             unsafe {
-                (*(*slot).tts_values.add(place), *(*slot).tts_isnull.add(place)) =
-                    if real_columns.contains(&index) {
-                        cell(*reals.get_unchecked(index - real_columns.start))
-                    } else {
-                        (*values.get_unchecked(index), *nulls.get_unchecked(index))
-                    };
+                (*(*slot).tts_values.add(place), *(*slot).tts_isnull.add(place)) = kept;
             }
         }
+    }
+
+    /// Returns the values of a row that are kept as PostgreSQL passes them, and their null flags.
+    #[inline]
+    pub(crate) fn cells(&self, row: usize) -> (&[Datum], &[bool]) {
+        part(&self.values, &self.nulls, row, self.shape.num_cells())
     }
 
     /// Returns the values of a row and their null flags, in the order of the kept columns.
     #[inline]
     pub(crate) fn row(&self, row: usize) -> (&[Datum], &[bool]) {
-        let width = self.shape.columns.len();
-        let cells = row * width..(row + 1) * width;
-        (
-            self.values.get(cells.clone()).unwrap_or_default(),
-            self.nulls.get(cells).unwrap_or_default(),
-        )
+        if self.shape.num_reals() == 0 {
+            return self.cells(row);
+        }
+        part(&self.all_values, &self.all_nulls, row, self.shape.columns.len())
     }
+}
+
+/// Returns the cells of a row of that many.
+#[inline]
+fn part<'a>(
+    values: &'a [Datum],
+    nulls: &'a [bool],
+    row: usize,
+    width: usize,
+) -> (&'a [Datum], &'a [bool]) {
+    let cells = row * width..(row + 1) * width;
+    (values.get(cells.clone()).unwrap_or_default(), nulls.get(cells).unwrap_or_default())
 }
 
 /// Returns a feature as a value and a null flag: to predictions NaN is NULL.

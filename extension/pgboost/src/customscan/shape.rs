@@ -35,7 +35,7 @@ pub(super) struct Shape {
     pub(super) bare_scan: Option<*mut Plan>,
 }
 
-/// The source of a column of the output or of the scan tuple: a kept column, or a call.
+/// The source of a column of the output or of the scan tuple: a cell of a row, or a call.
 #[derive(Clone, Copy)]
 pub(super) enum Source {
     Column(usize),
@@ -127,7 +127,7 @@ fn tuple_column(number: i32, tuple: &[TupleColumn]) -> Option<&TupleColumn> {
 
 fn source_of(number: i32, tuple: &[TupleColumn], rows: &RowShape) -> Option<Source> {
     Some(match *tuple_column(number, tuple)? {
-        TupleColumn::Below(number) => Source::Column(rows.place(number)?),
+        TupleColumn::Below(number) => Source::Column(rows.cell(number)?),
         TupleColumn::Call(index) => Source::Call(index),
     })
 }
