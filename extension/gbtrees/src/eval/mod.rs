@@ -37,7 +37,7 @@ use crate::compiled::sections::{
     WIDE_IDS, WIDE_NODES,
 };
 use crate::compiled::{CompiledModel, ScalingAt};
-use crate::ensemble::{ClassBy, NO_BIAS, Precision, Task};
+use crate::ensemble::{ClassBy, NO_BIAS, Precision, Task, Transform};
 use crate::eval::kernel::RowSum;
 use crate::eval::row_keys::RowKeys;
 use crate::eval::sum::{Sum, converted};
@@ -309,6 +309,11 @@ impl<B: StableBytes> CompiledModel<B> {
             });
         }
         Ok(())
+    }
+
+    /// Returns whether a row's values are its margins.
+    pub fn values_are_margins(&self) -> bool {
+        self.transform() == Transform::Identity && self.scaling_at() != ScalingAt::Values
     }
 
     /// Transforms a row's margins into values, in place; returns their number,

@@ -228,22 +228,25 @@ pub(super) unsafe extern "C-unwind" fn next(
                 node.end_told = true;
                 return std::ptr::null_mut();
             }
-            if !node.prepared {
-                prepare(node);
-            }
-            let size = node.next_size();
-            node.size += 1;
-            node.expected = node.expected.saturating_sub(size);
-            fill_batch(node, size);
+            fill_batch(node);
         }
     }
 }
 
+/// Reads the next rows and scores them. Out of line, so that a row of a batch is returned by few instructions.
+///
 /// # Safety
 /// The node has begun; an error may jump over the caller.
-unsafe fn fill_batch(node: &mut Node, size: usize) {
+#[inline(never)]
+unsafe fn fill_batch(node: &mut Node) {
     // SAFETY: as for `next`.
     unsafe {
+        if !node.prepared {
+            prepare(node);
+        }
+        let size = node.next_size();
+        node.size += 1;
+        node.expected = node.expected.saturating_sub(size);
         node.position = 0;
         node.output.rows.clear();
         let memory = node.memory();

@@ -77,10 +77,7 @@ pub(super) unsafe fn hand_out(batch: &mut RowOutput, row: usize) -> *mut TupleTa
         let scored = batch.validity.is_some_and(BatchValidity::still_holds)
             && batch.calls.iter().all(|call| call.results.get(row).is_some_and(Option::is_some));
         if !scored {
-            let Some(plain) = plain_of(batch) else { return std::ptr::null_mut() };
-            unguarded::clear(plain.row);
-            batch.rows.put(row, plain.row);
-            return output_if(batch, plain.row, plain.conditions, plain.projection);
+            return hand_out_plainly(batch, row);
         }
         let conditions = (*batch.scan).ss.ps.qual;
         if conditions.is_null()
@@ -94,6 +91,22 @@ pub(super) unsafe fn hand_out(batch: &mut RowOutput, row: usize) -> *mut TupleTa
         let tuple = (*batch.scan).ss.ss_ScanTupleSlot;
         fill(tuple, batch, &batch.shape.sources, row);
         output_if(batch, tuple, conditions, (*batch.scan).ss.ps.ps_ProjInfo)
+    }
+}
+
+/// Returns the output of a row without valid results; null if a condition is not met.
+///
+/// # Safety
+/// As for [`hand_out`].
+#[cold]
+#[inline(never)]
+unsafe fn hand_out_plainly(batch: &mut RowOutput, row: usize) -> *mut TupleTableSlot {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let Some(plain) = plain_of(batch) else { return std::ptr::null_mut() };
+        unguarded::clear(plain.row);
+        batch.rows.put(row, plain.row);
+        output_if(batch, plain.row, plain.conditions, plain.projection)
     }
 }
 

@@ -13,8 +13,7 @@ use pg_interface::report::check_for_interrupts;
 use pg_interface::signature::ArgSource;
 use pg_interface::{Datum, Oid, invalidation, session};
 
-use super::output::Explanation;
-use super::output::Output;
+use super::output::{self, Explanation, Output};
 use super::statement_state::{Margins, Predictor, ReusableState};
 use crate::cache::{self, ModelImage};
 use crate::error::Result;
@@ -410,7 +409,16 @@ fn put_results<M: Margin + PartialOrd>(
     margins: &mut [M],
     results: &mut [Option<Datum>],
 ) {
-    let outputs = predictor.image().num_outputs().max(1);
+    let image = predictor.image();
+    let outputs = image.num_outputs().max(1);
+    if matches!(output, Output::Value { .. }) && outputs == 1 && image.values_are_margins() {
+        for (row, margin) in read.iter().zip(margins) {
+            if let Some(result) = results.get_mut(*row) {
+                *result = Some(output::real(margin.single()));
+            }
+        }
+        return;
+    }
     for (row, margins) in read.iter().zip(margins.chunks_mut(outputs)) {
         if let Some(result) = results.get_mut(*row) {
             *result = output.of(predictor, margins).ok();

@@ -129,7 +129,7 @@ fn reals<M: Margin>(numbers: &mut [M]) -> Datum {
 }
 
 #[inline]
-fn real(value: f32) -> Datum {
+pub(super) fn real(value: f32) -> Datum {
     Datum::from(value.to_bits())
 }
 
