@@ -92,6 +92,27 @@ def test_classes(connection: Connection, classifier: xgboost.XGBClassifier) -> N
     assert list(found) == list(labels[classifier.predict(FRAME)])
 
 
+@pytest.mark.parametrize(("kind", "labels", "values"), [
+    ("Python booleans", ["False", "True"], [False, True]),
+    ("SQL booleans", ["true", "false"], [True, False]),
+    ("booleans of both", ["TRUE", "False"], [True, False]),
+    ("whole numbers", ["-2", "10"], [-2, 10]),
+    ("numbers", ["0.5", "1e-05"], [0.5, 1e-05]),
+    ("postal codes", ["01067", "10115"], ["01067", "10115"]),
+    ("no numbers", ["nan", "inf"], ["nan", "inf"]),
+    ("a boolean and a number", ["true", "1"], ["true", "1"]),
+])  # fmt: skip
+def test_labels_come_back_as_what_all_of_them_are(
+    connection: Connection, kind: str, labels: list[str], values: list[Any]
+) -> None:
+    model = xgboost.XGBClassifier(n_estimators=2).fit(FRAME, (THREE > 10) * 1)
+    pgboost.push(connection, kind, model, labels=labels)
+    expected = [values[number] for number in model.predict(FRAME)]
+    assert len({*expected}) == 2
+    found = pgboost.predict_class(connection, kind, FRAME).tolist()
+    assert [repr(label) for label in found] == [repr(label) for label in expected]
+
+
 def test_frames_are_matched_by_names_and_arrays_by_position(
     connection: Connection, regressor: xgboost.XGBRegressor
 ) -> None:
