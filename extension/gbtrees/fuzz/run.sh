@@ -14,7 +14,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 seconds=$1
 shift
-engine=(catboost image lightgbm onnx sql tree_ensemble xgboost)
+engine=(catboost image lightgbm onnx rows sql tree_ensemble xgboost)
 calls=(messages names numeric parameters)
 targets=("$@")
 [ $# -gt 0 ] || targets=("${engine[@]}" "${calls[@]}")
@@ -75,6 +75,8 @@ for target in "${targets[@]}"; do
         (cd ../../fuzz && export RUSTFLAGS="$RUSTFLAGS -Clink-arg=-Wl,--unresolved-symbols=ignore-all" &&
             build --no-default-features --features "pg_interface/${PG_FEATURE:-pg15}" --bin "$target" && run "$target" "$MAX_CALL" "$target")
     else
-        (export RUSTFLAGS && build --bin "$target" && run "$target" "$MAX_FILE" "$target${LONGEST:+-$LONGEST}")
+        longest=$MAX_FILE
+        [ "$target" != rows ] || longest=$MAX_CALL
+        (export RUSTFLAGS && build --bin "$target" && run "$target" "$longest" "$target${LONGEST:+-$LONGEST}")
     fi
 done

@@ -194,6 +194,8 @@ fn wrong_lengths_are_errors() {
     assert_eq!(error.kind(), ErrorKind::RowLength);
     let none = Rows::dense(&[] as &[f64], [0, width]).unwrap();
     assert!(predictor.predict::<_, f64>(&none, Output::Value).unwrap().is_empty());
+    let empty = Rows::strided(&[] as &[f64], [3, 0], [usize::MAX, 1]).unwrap();
+    assert_eq!(empty.range(2..9).shape(), [1, 0]);
 }
 
 #[test]

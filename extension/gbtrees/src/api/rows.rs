@@ -171,7 +171,8 @@ impl<'a, T: Number> Rows<'a, T> {
         let start = range.start.min(end);
         let values = match self.values {
             Values::Strided { values, strides } => {
-                let first = (start * strides[0]).min(values.len());
+                // Rows without columns may have any strides.
+                let first = start.saturating_mul(strides[0]).min(values.len());
                 Values::Strided { values: &values[first..], strides }
             }
             Values::Sparse { starts, columns, values, absent } => {
