@@ -73,7 +73,8 @@ fn check(script: &str) {
 /// Splits at semicolons that stand alone; returns also what dollars quote. Panics if a quote does not end.
 fn split(script: &str) -> (Vec<&str>, Vec<&str>) {
     let (mut statements, mut bodies, mut start, mut rest) = (Vec::new(), Vec::new(), 0, script);
-    while let Some(next) = rest.bytes().position(|byte| b"-'\"$;".contains(&byte)) {
+    let is_mark = |byte| matches!(byte, b'-' | b'\'' | b'"' | b'$' | b';');
+    while let Some(next) = rest.bytes().position(is_mark) {
         let before = &script[..script.len() - rest.len() + next];
         rest = &rest[next..];
         let statement = &before[start..];
@@ -109,16 +110,17 @@ fn split(script: &str) -> (Vec<&str>, Vec<&str>) {
 }
 
 /// Returns what is behind the end of a quote, in which it stands twice for itself.
-fn after_quote(text: &str, quote: u8, escapes: bool) -> &str {
-    let mut bytes = text.bytes().enumerate().peekable();
-    while let Some((place, byte)) = bytes.next() {
-        if byte == b'\\' && escapes {
-            bytes.next();
-        } else if byte == quote && bytes.next_if(|(_, next)| *next == quote).is_none() {
-            return &text[place + 1..];
+fn after_quote(mut text: &str, quote: u8, escapes: bool) -> &str {
+    while let Some(at) = text.bytes().position(|byte| byte == quote || escapes && byte == b'\\') {
+        let is_quote = text.as_bytes()[at] == quote;
+        text = &text[at + 1..];
+        // The same byte again, or the one behind a backslash.
+        if is_quote && !text.starts_with(char::from(quote)) {
+            return text;
         }
+        text = text.get(1..).expect("an escaped character of ASCII");
     }
-    panic!("a quote does not end: {text}");
+    panic!("a quote does not end");
 }
 
 /// Returns the tag of a dollar quote, which is no argument `$1` nor part of a name.
