@@ -3,10 +3,11 @@
 # must fail (cargo-mutants): mutants.sh [PATTERN...]
 #
 # A pattern names files below extension/: gbtrees/src/lower/order.rs, or 'pgboost/src/features/*'. Without one
-# these are the engine's lower, format and explain, and the extension's features, cache and registry. TESTS are
-# arguments of cargo test for the engine (all of its tests), and files of pytest for the extension, which run on
-# a separate PostgreSQL 18 (SQL regression). SHARD=1/20 takes a part of the changes. What no test noticed is
-# in .build/mutants/*/mutants.out/missed.txt.
+# these are the engine's lower, format and explain, and the extension's features, cache and registry, of whose
+# changes SHARD, 0/100 then, takes one in a hundred; 0/1 takes all. The unit tests run first, for which alone
+# little is built; after those that notice nothing, TESTS run: for the engine arguments of cargo test (the other
+# tests), and for the extension files of pytest, on a separate PostgreSQL 18 (SQL regression, and of lifecycle
+# images and changes). What no test noticed is in .build/mutants/*/mutants.out/missed.txt.
 set -euo pipefail
 . "$(dirname "$0")/env.sh"
 cd "$root"
@@ -27,32 +28,35 @@ copy_sources() {
     mv "$copy.new" "$copy"
 }
 
-# mutate PACKAGE OPTION... -- PATTERN...: options are cargo-mutants'.
+# mutate PACKAGE COMMAND OPTION... -- PATTERN...: the command follows unit tests that pass; options are
+# cargo-mutants'. A change that ends no test within TIMEOUT seconds (900) counts as noticed.
 mutate() {
     local package=$1 options=()
-    shift
-    while [ "$1" != -- ]; do options+=("$1"); shift; done
-    shift
-    "$root/.build/cargo/bin/cargo-mutants" mutants --dir "$copy/extension" --in-place --package "$package" \
-        --test-workspace=false --output "$place/$package" --no-times ${SHARD:+--shard "$SHARD"} \
-        "${@/#/--file=}" "${options[@]}"
-}
-
-# The extension's unit tests run without a server, so the server's tests follow.
-write_runner() {
+    # The command's own tests of cargo come here again. To end at the first failure is unstable in Rust's tests.
     cat >"$place/run" <<RUN
 #!/usr/bin/env bash
 set -e
-"\$@"
+RUSTC_BOOTSTRAP=1 "\$@" -Zunstable-options --fail-fast
+[ -z "\${AFTER_UNIT_TESTS:-}" ] || exit 0
+export AFTER_UNIT_TESTS=yes
 cd "$copy"
-tools/toolchain/install.sh
-.venv/bin/pytest -q -x ${TESTS:-tests/extension/test_sql_regression.py}
+$2
 RUN
     chmod +x "$place/run"
+    shift 2
+    while [ "$1" != -- ]; do options+=("$1"); shift; done
+    shift
+    env "$runner=$place/run" "$root/.build/cargo/bin/cargo-mutants" mutants --dir "$copy/extension" --in-place \
+        --package "$package" --test-workspace=false --output "$place/$package" --profile=release --cargo-arg=--lib \
+        --timeout="${TIMEOUT:-900}" --no-times --sharding=round-robin ${SHARD:+--shard "$SHARD"} \
+        "${@/#/--file=}" "${options[@]}"
 }
 
 engine=() extension=()
-[ $# -gt 0 ] || set -- 'gbtrees/src/'{lower,format,explain}'/**' 'pgboost/src/'{features,cache,registry}'/**'
+if [ $# -eq 0 ]; then
+    set -- 'gbtrees/src/'{lower,format,explain}'/**' 'pgboost/src/'{features,cache,registry}'/**'
+    SHARD=${SHARD:-0/100}
+fi
 for pattern; do
     case $pattern in
     gbtrees/*) engine+=("$pattern") ;;
@@ -64,23 +68,22 @@ done
 tools/toolchain/cargo_program.sh cargo-mutants
 copy_sources
 export CARGO_TARGET_DIR=$place/target CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1
-export CARGO_INCREMENTAL=1 CARGO_PROFILE_DEV_DEBUG=none
+export CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true
+export CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true CARGO_INCREMENTAL=1
 unset MAKEFLAGS MFLAGS
 failed=0
 if [ ${#engine[@]} -gt 0 ]; then
-    # Which programs are built, by options; the names of tests follow. Examples are built with all programs only.
-    programs=() tests=()
-    for word in ${TESTS:---lib --test=engine}; do
-        case $word in -*) programs+=(--cargo-arg="$word") ;; *) tests+=(--cargo-test-arg="$word") ;; esac
-    done
-    tests+=(--cargo-test-arg=-- --cargo-test-arg=--skip=library::examples_run)
-    mutate gbtrees --profile=release "${programs[@]}" "${tests[@]}" -- "${engine[@]}" || failed=$?
+    # Examples, which a test runs, are built with all programs only.
+    tests=${TESTS:---test engine -- --skip library::examples_run}
+    mutate gbtrees "cd extension; cargo test --quiet --locked --release -p gbtrees $tests" -- "${engine[@]}" ||
+        failed=$?
 fi
 if [ ${#extension[@]} -gt 0 ]; then
     PG_CONFIG=$(tools/toolchain/postgres.sh 18)
     export PG_CONFIG PGRX_PG_CONFIG_PATH=$PG_CONFIG
-    write_runner
-    export "$runner=$place/run"
-    mutate pgboost --cargo-arg=--lib --no-default-features --features=pgboost/pg18 -- "${extension[@]}" || failed=$?
+    lifecycle=tests/extension/lifecycle
+    tests=${TESTS:-tests/extension/test_sql_regression.py $lifecycle/test_image.py $lifecycle/test_changes_seen.py}
+    mutate pgboost "tools/toolchain/install.sh; .venv/bin/pytest -q -x $tests" \
+        --no-default-features --features=pgboost/pg18 -- "${extension[@]}" || failed=$?
 fi
 exit "$failed"
