@@ -286,7 +286,7 @@ error_table! {
         detail "There are no metrics for objective {objective}.";
     /// Missing levels of quantiles, or another number of them than of outputs.
     QuantileLevels { model: String, values: usize } =>
-        INVALID_PARAMETER_VALUE, "quantile_alpha must have {values} numbers between 0 and 1",
+        INVALID_PARAMETER_VALUE, "quantile_alpha must be an array of length {values} of numbers between 0 and 1",
         detail "Model \"{model}\" predicts a quantile at each of them.",
         hint "Pass the levels that the model was trained for, such as \
               quantile_alpha => '{{0.1, 0.5, 0.9}}'.";
