@@ -9,6 +9,7 @@ fn links() {
         negative left child | $.left_children.0 = -2 | TreeShape | tree 0, node 0
         only a left child | $.right_children.0 = -1 | TreeShape | tree 0, node 0
         only a right child | $.left_children.2 = -1 | TreeShape | tree 0, node 2
+        leaf with a negative right child | $.right_children.1 = -2 | TreeShape | tree 0, node 1
         left child beyond the end | $.left_children.2 = 5 | TreeShape | tree 0, node 2
         right child beyond the end | $.right_children.2 = 5 | TreeShape | tree 0, node 2
         child is the largest i32 | $.left_children.0 = 2147483647 | TreeShape | tree 0, node 0

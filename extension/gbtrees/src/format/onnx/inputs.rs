@@ -85,3 +85,18 @@ impl<'a> Inputs<'a> {
         of_text.chain(of_numbers).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_column_that_no_encoder_reads_is_categorical() {
+        let mut inputs = Inputs::default();
+        inputs.add_text(1);
+        let codes = inputs.codes();
+        let Codes { categories, is_open, .. } = &codes[&1];
+        assert!(matches!(categories, Categories::Text(_)) && categories.is_empty() && *is_open);
+        assert_eq!(codes.len(), 1);
+    }
+}
