@@ -145,7 +145,9 @@ def test_errors_of_the_server_are_translated(connection: Connection) -> None:
         pgboost.evaluate(connection, "m", ROWS, "none")
     with pytest.raises(LookupError, match='model "none"'):
         pgboost.drift(connection, "none", ROWS)
-    with pytest.raises(ValueError, match="quantile_alpha must be an array of length 1 of numbers between 0 and 1"):
+    with pytest.raises(
+        ValueError, match="quantile_alpha must be an array of length 1 of numbers between 0 and 1"
+    ):
         pgboost.evaluate(connection, "m", ROWS, "target", quantile_alpha=[0.5, 1])
     found = connection.execute("SELECT to_regclass('pg_temp.pgboost_rows')").fetchone()
     assert found == (None,)
