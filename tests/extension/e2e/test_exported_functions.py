@@ -258,7 +258,7 @@ ODD: dict[str, Callable[[], bytes]] = {
 JSON = """10|10.0|10.50|20|1.00|true|false|"NaN"|"Infinity"|1e30|"a"|"10"|null|[]|-1|0|1e400"""
 VALUES = """10|10.0::numeric(9,2)|10.5|10.5::real|1::real|true|'NaN'::float8|'NaN'::real|'NaN'::numeric
     |'Infinity'::float8|'-Infinity'::real|-0.0::float8|'a'::text|'a'::char(3)|'a'::name|'b'::text|NULL::int
-    |NULL::boolean|NULL::text|1e10|1e16::float8|16777217::real|10::smallint|1152921573326323713
+    |10.2::real|9.9::real|NULL::boolean|NULL::text|1e10|1e16::float8|16777217::real|10::smallint|1152921573326323713
     |1152921573326323711|1e30::numeric|1e400::numeric|-1e400::numeric|'2001-01-01'::date
     |'infinity'::date|'-infinity'::date|'2001-01-01 00:00:00.4'::timestamp|'infinity'::timestamptz
     |'2001-01-01 00:00:00.5+00'::timestamptz|ARRAY[10]|'10'::jsonb|'1 day'::interval"""

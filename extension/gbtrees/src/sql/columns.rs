@@ -5,9 +5,10 @@
 //! the user's are kept from being computed twice.
 
 use super::UnknownCategory;
-use super::inputs::{ArgumentType, Inputs, UNKNOWN};
+use super::inputs::{ArgumentType, ITSELF, Inputs, UNKNOWN};
 use super::objects::double_of;
 use super::quote::{array, body, identifier, literal};
+use super::trees::Forest;
 
 /// The rules by which a feature's column is read.
 struct Column {
@@ -19,6 +20,8 @@ struct Column {
     tells_nan: bool,
     /// The number that a real is: itself, its decimal, or what is in an array, and else its decimal.
     real: String,
+    /// The array of the only reals that are not to be themselves, if it is known.
+    reals_apart: Option<String>,
     /// The expression of a number that is no category; without one, its error.
     other: Option<String>,
 }
@@ -35,11 +38,15 @@ impl Columns {
     /// function's name.
     pub(super) fn of(
         inputs: &Inputs<'_>,
+        forest: &Forest<'_>,
         unknown: UnknownCategory,
         qualified: impl Fn(&str) -> String,
         tells_nan: impl Fn(usize) -> bool,
     ) -> Self {
-        let all = inputs.arguments.iter().enumerate().map(|(feature, argument)| Column {
+        let mut reals_apart = inputs.reals_apart(forest);
+        reals_apart.resize(inputs.arguments.len(), None);
+        let all = inputs.arguments.iter().enumerate().zip(reals_apart);
+        let all = all.map(|((feature, argument), reals_apart)| Column {
             name: identifier(&argument.name),
             feature: argument.feature.clone(),
             kind: match argument.kind {
@@ -50,7 +57,11 @@ impl Columns {
                 ArgumentType::Hashed => "hashed",
             },
             tells_nan: argument.kind == ArgumentType::Number && tells_nan(feature),
-            real: inputs.real(feature),
+            real: match reals_apart.as_deref() {
+                Some("{}") => ITSELF.to_owned(),
+                _ => inputs.real(feature),
+            },
+            reals_apart,
             other: inputs.no_category(feature).or_else(|| match unknown {
                 UnknownCategory::Missing => Some("NULL".to_owned()),
                 UnknownCategory::Error => None,
@@ -85,6 +96,7 @@ impl Columns {
              features CONSTANT pg_catalog.text[] := {};\n  \
              kinds CONSTANT pg_catalog.text[] := {};\n  \
              reals CONSTANT pg_catalog.text[] := {};\n  \
+             reals_apart CONSTANT pg_catalog.text[] := {};\n  \
              others CONSTANT pg_catalog.text[] := {};\n  \
              tell_nan CONSTANT pg_catalog.bool[] := {};\n{READ}",
             body(&described),
@@ -96,6 +108,7 @@ impl Columns {
             texts(&|column| Some(column.feature.clone())),
             array(self.all.iter().map(|column| column.kind)),
             texts(&|column| Some(column.real.clone())),
+            texts(&|column| column.reals_apart.clone()),
             texts(&|column| column.other.clone()),
             array(self.all.iter().map(|column| column.tells_nan)),
         )
@@ -137,7 +150,11 @@ BEGIN
         WHEN b OPERATOR(pg_catalog.=) 700 THEN CASE
           WHEN reals[i] OPERATOR(pg_catalog.=) 'itself' THEN pg_catalog.concat(x, '::pg_catalog.float8')
           WHEN reals[i] OPERATOR(pg_catalog.=) 'decimal' THEN
-            pg_catalog.concat(x, '::pg_catalog.text::pg_catalog.float8')
+            pg_catalog.concat('CASE WHEN ' OPERATOR(pg_catalog.||) x OPERATOR(pg_catalog.||)
+                ' OPERATOR(pg_catalog.=) ANY (''' OPERATOR(pg_catalog.||) reals_apart[i] OPERATOR(pg_catalog.||)
+                '''::pg_catalog.float4[]) THEN ', x, '::pg_catalog.text::pg_catalog.float8',
+              CASE WHEN reals_apart[i] IS NOT NULL THEN
+                pg_catalog.concat(' ELSE ', x, '::pg_catalog.float8 END') END)
           ELSE pg_catalog.concat('CASE WHEN ', x, '::pg_catalog.float8 OPERATOR(pg_catalog.=) ANY (''', reals[i],
             '''::pg_catalog.float8[]) THEN ', x, '::pg_catalog.float8 ELSE ', x,
             '::pg_catalog.text::pg_catalog.float8 END') END

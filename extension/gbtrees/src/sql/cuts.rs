@@ -4,6 +4,7 @@
 //! the order of numbers, so the values that round to less than a threshold are those below a cut: the middle
 //! between the threshold and the f32 before it, or the number after that where a tie rounds down.
 
+use crate::decimal::shortest_decimal;
 use crate::ensemble::{Comparison, Precision};
 
 /// Returns the number such that exactly the smaller values go left; `None` if all go left.
@@ -17,6 +18,15 @@ pub(super) fn cut(precision: Precision, comparison: Comparison, threshold: f64) 
     Some(match precision {
         Precision::Double => cut,
         Precision::Single => rounded_below(cut),
+    })
+}
+
+/// Returns the reals whose decimals are on another side of a cut than they are: at most the nearest one.
+pub(super) fn reals_across(cut: f64) -> impl Iterator<Item = f32> {
+    let nearest = cut as f32;
+    let near = [nearest.next_down(), nearest, nearest.next_up()];
+    near.into_iter().filter(move |real| {
+        real.is_finite() && (f64::from(*real) < cut) != (shortest_decimal(*real) < cut)
     })
 }
 
@@ -40,6 +50,34 @@ fn wide(single: f32) -> f64 {
 mod tests {
     use super::*;
     use crate::random::Random;
+
+    #[test]
+    fn all_other_reals_are_on_the_side_of_their_decimals() {
+        let mut random = Random(12);
+        let mut across = 0;
+        for _ in 0..20_000 {
+            let real = match random.below(3) {
+                0 => (random.below(4000) as f32 - 2000.0) / 100.0,
+                1 => [f32::MAX, f32::MIN_POSITIVE, 1e-45, 0.0, -0.0][random.below(5)],
+                _ => f32::from_bits(random.next() as u32),
+            };
+            if !real.is_finite() {
+                continue;
+            }
+            let ends = [f64::from(real), shortest_decimal(real)];
+            let ends = [ends[0], ends[1], (ends[0] + ends[1]) / 2.0, f64::from(real.next_up())];
+            let cut = ends[random.below(ends.len())];
+            let cut = [cut, cut.next_up(), cut.next_down()][random.below(3)];
+            let found: Vec<f32> = reals_across(cut).collect();
+            across += found.len();
+            for near in [real, real.next_up(), real.next_down(), f32::INFINITY, -f32::INFINITY] {
+                let decimal = if near.is_finite() { shortest_decimal(near) } else { near.into() };
+                let differs = (f64::from(near) < cut) != (decimal < cut);
+                assert_eq!(found.contains(&near), differs, "{near:e} at {cut:e}");
+            }
+        }
+        assert!(across > 1000, "{across}");
+    }
 
     #[test]
     fn rounded_values_stay_on_their_side() {

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use super::UnknownCategory;
 use super::cuts::cut;
 use super::quote::{array, literal, number};
-use super::trees::{Kind, Variable};
+use super::trees::{Forest, Kind, Variable, non_zero_ends};
 use crate::ensemble::{Categories, Comparison, Ensemble, MissingRule, Precision, RealInput};
 
 /// PostgreSQL cuts names after as many bytes.
@@ -19,7 +19,7 @@ pub(super) const NAME_BYTES: usize = 63;
 pub(super) const MAX_ARGUMENTS: usize = 100;
 
 /// The number that a real is to a feature: itself, or its decimal.
-const ITSELF: &str = "itself";
+pub(super) const ITSELF: &str = "itself";
 const DECIMAL: &str = "decimal";
 
 /// The type of an argument.
@@ -153,6 +153,23 @@ impl<'m> Inputs<'m> {
             }
             _ => DECIMAL.to_owned(),
         }
+    }
+
+    /// Returns by feature the array of the reals that must be their decimals, where others may be themselves: where
+    /// trees do nothing but compare.
+    pub(super) fn reals_apart(&self, forest: &Forest<'_>) -> Vec<Option<String>> {
+        if self.model.is_linear() || self.model.has_linear_leaves() {
+            return Vec::new();
+        }
+        let shown = |reals: Vec<f32>| {
+            let reals = array(reals.iter().map(|real| number((*real).into(), Precision::Single)));
+            reals.trim_matches('\'').to_owned()
+        };
+        let all = forest.reals_apart(self.arguments.len()).into_iter().enumerate();
+        all.map(|(feature, reals)| {
+            reals.filter(|_| !self.is_category(feature) && self.real(feature) == DECIMAL).map(shown)
+        })
+        .collect()
     }
 
     /// Whether a real is its decimal to a feature.
@@ -383,10 +400,8 @@ fn json(text: &str) -> String {
 }
 
 fn non_zero(precision: Precision, value: &str) -> String {
-    let zero = f64::from(MissingRule::ZERO);
-    let ends =
-        [cut(precision, Comparison::Less, -zero), cut(precision, Comparison::LessOrEqual, zero)];
-    let [low, high] = ends.map(|end| number(end.unwrap_or(f64::INFINITY), Precision::Double));
+    let [low, high] =
+        non_zero_ends(precision).map(|end| number(end.unwrap_or(f64::INFINITY), Precision::Double));
     format!(
         "CASE WHEN {value} OPERATOR(pg_catalog.<) '{low}' OR {value} OPERATOR(pg_catalog.>=) \
          '{high}' THEN {value} END"

@@ -45,7 +45,7 @@ impl Functions<'_> {
         let telling = self.forest.tells_nan();
         let tells_nan =
             |feature| called || self.inputs.is_category(feature) || telling.contains(&feature);
-        Columns::of(&self.inputs, self.options.unknown_category, qualified, tells_nan)
+        Columns::of(&self.inputs, &self.forest, self.options.unknown_category, qualified, tells_nan)
     }
 
     /// The query that computes trees, and the functions in it.

@@ -4,12 +4,13 @@
 //! Missing values are NULL, with a side at each split. A variable is what splits test of a feature: its
 //! number, the number with zeros missing, or a code.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::cuts::cut;
+use super::cuts::{cut, reals_across};
+use super::symmetric::ordered;
 use crate::ensemble::{
-    Ensemble, LinearLeaf, MissingRule, NODES_PER_CHECK, Node, Precision, Split, SplitCondition,
-    Tree, TreeOutput,
+    Comparison, Ensemble, LinearLeaf, MissingRule, NODES_PER_CHECK, Node, Precision, Split,
+    SplitCondition, Tree, TreeOutput,
 };
 use crate::memory::push;
 use crate::{Cancel, Result, verified};
@@ -139,6 +140,34 @@ impl<'m> Forest<'m> {
         telling.map(|variable| variable.feature).collect()
     }
 
+    /// Returns by feature the reals that splits tell from their decimals, in order; `None` where they test codes, or if
+    /// there are too many.
+    pub(super) fn reals_apart(&self, features: usize) -> Vec<Option<Vec<f32>>> {
+        let mut all: Vec<Option<BTreeMap<u64, f32>>> = vec![Some(BTreeMap::new()); features];
+        let mut add = |feature: usize, cut: f64| {
+            if let Some(Some(own)) = all.get_mut(feature) {
+                own.extend(reals_across(cut).map(|real| (ordered(real.into()), real)));
+            }
+        };
+        for variable in self.variables.iter().filter(|own| own.kind == Kind::NonZero) {
+            let ends = non_zero_ends(Precision::Double);
+            ends.into_iter().flatten().for_each(|end| add(variable.feature, end));
+        }
+        for node in self.trees.iter().flat_map(|tree| &tree.nodes) {
+            if let SqlNode::Split(split) = node
+                && let Test::Below(cut) = split.test
+                && let Some(variable) = self.variables.get(split.variable)
+            {
+                add(variable.feature, cut);
+            }
+        }
+        for variable in self.variables.iter().filter(|own| own.kind == Kind::Code) {
+            all[variable.feature] = None;
+        }
+        let few = |own: Option<BTreeMap<u64, f32>>| own.filter(|own| own.len() <= MAX_REALS);
+        all.into_iter().map(|own| few(own).map(|own| own.into_values().collect())).collect()
+    }
+
     /// Returns the number of nodes that a row's walk may reach.
     pub(super) fn num_nodes(&self) -> usize {
         let used = |tree: &SqlTree<'_>| {
@@ -151,6 +180,15 @@ impl<'m> Forest<'m> {
     pub(super) fn depth(&self) -> u32 {
         self.trees.iter().map(|tree| tree.depth).max().unwrap_or(0)
     }
+}
+
+/// Reals in a list, which PostgreSQL 13 searches from its start.
+const MAX_REALS: usize = 256;
+
+/// Returns the cuts around the numbers that count as zero.
+pub(super) fn non_zero_ends(precision: Precision) -> [Option<f64>; 2] {
+    let zero = f64::from(MissingRule::ZERO);
+    [cut(precision, Comparison::Less, -zero), cut(precision, Comparison::LessOrEqual, zero)]
 }
 
 fn leaf<'m>(model: &Ensemble, tree: &'m Tree, id: usize, output: usize) -> Result<SqlNode<'m>> {
