@@ -1007,7 +1007,7 @@ BEGIN
                                       AND a.attname = score.version_column)
         LOOP
             pages := pg_relation_size(leaf) / current_setting('block_size')::bigint;
-            SELECT greatest(1, ceil(batch * greatest(c.relpages, 1) / greatest(c.reltuples, 100.0 * greatest(c.relpages, 1) / 2)))
+            SELECT greatest(1, ceil(batch::bigint * greatest(c.relpages, 1) / greatest(c.reltuples, 100.0 * greatest(c.relpages, 1) / 2)))
               INTO step FROM pg_class AS c WHERE c.oid = leaf;
             first := 0;
             WHILE first < pages LOOP

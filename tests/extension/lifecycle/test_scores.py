@@ -126,6 +126,16 @@ def test_a_drop_waits_for_scores_of_open_transactions(
         owner.execute("SELECT drop_model('m')")
 
 
+def test_a_large_table_is_refreshed(connection: Connection) -> None:
+    """Of more pages than fit into an integer, times the rows of a batch."""
+    connection.execute(
+        "UPDATE pg_class SET relpages = 300000, reltuples = 3e7 WHERE oid = 'scored'::regclass"
+    )
+    connection.execute("SELECT deploy_model('m@2')")
+    connection.execute("CALL refresh_scores('scored')")
+    assert one(connection, BEHIND) == 0
+
+
 def test_planted_objects_are_not_used(connection: Connection, connect: Connect) -> None:
     """Operators and functions that another role has put first on the search path."""
     connection.execute("SELECT deploy_model('m@2')")
