@@ -409,7 +409,8 @@ CREATE FUNCTION @extschema@.maintain_scores(relation regclass, model text, score
 COMMENT ON FUNCTION @extschema@.maintain_scores(regclass, text, text, text, text, text, boolean) IS
     'keeps the scores of a table''s rows in a column, with the version that made them';
 
--- Counts with the privileges of whoever reads the view.
+-- Counts with the privileges of whoever reads the view, who has not chosen the table: so casts of its owner's types
+-- and its policies are not run. Temporary tables of other sessions cannot be read.
 CREATE FUNCTION pgboost_catalog.rows_behind(relation regclass, version_column smallint, version integer)
     RETURNS bigint LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
 AS $$
@@ -417,7 +418,11 @@ DECLARE
     behind bigint;
     scored text := '';
 BEGIN
-    IF has_column_privilege(relation, version_column, 'SELECT') THEN
+    IF has_column_privilege(relation, version_column, 'SELECT') AND NOT row_security_active(relation)
+       AND EXISTS (SELECT FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
+                    WHERE c.oid = relation AND a.attnum = version_column AND a.atttypid = 'integer'::regtype
+                      AND NOT pg_is_other_temp_schema(c.relnamespace))
+    THEN
         IF EXISTS (SELECT FROM pg_class WHERE oid = relation AND relkind = 'r' AND relhassubclass) THEN
             -- Unlike partitions, a child has only the triggers that were made for it.
             scored := ' AND tableoid IN (SELECT t.tgrelid FROM pg_trigger AS t JOIN pg_proc AS p'
@@ -434,6 +439,7 @@ COMMENT ON FUNCTION pgboost_catalog.rows_behind(regclass, smallint, integer) IS
     'pgboost: counts the rows whose score is not of a version; use the view pgboost_scores';
 
 -- The triggers know it all. Those with two columns are for inserts; their partitions' copies have a parent.
+-- Whoever owns a table can make such a trigger with other arguments: it is left out.
 CREATE VIEW @extschema@.pgboost_scores WITH (security_barrier) AS
     SELECT t.tgrelid::pg_catalog.regclass AS relation,
            s.attname AS score_column,
@@ -449,7 +455,10 @@ CREATE VIEW @extschema@.pgboost_scores WITH (security_barrier) AS
                                        AND s.attnum OPERATOR(pg_catalog.=) t.tgattr[0]
       JOIN pg_catalog.pg_attribute AS v ON v.attrelid OPERATOR(pg_catalog.=) t.tgrelid
                                        AND v.attnum OPERATOR(pg_catalog.=) t.tgattr[1],
-           LATERAL (SELECT pg_catalog.string_to_array(pg_catalog.encode(t.tgargs, 'escape'), '\000')) AS e (parts),
+           LATERAL (SELECT pg_catalog.encode(t.tgargs, 'escape')) AS x (arguments),
+           LATERAL (SELECT CASE WHEN t.tgnargs OPERATOR(pg_catalog.=) 4 AND x.arguments OPERATOR(pg_catalog.~)
+                        '^[0-9a-f-]{36}\\000predict(_[a-z]+)?\\000(null|error)\\000'
+                        THEN pg_catalog.string_to_array(x.arguments, '\000') END) AS e (parts),
            LATERAL (SELECT e.parts[1], e.parts[2], e.parts[3], pg_catalog.convert_from(pg_catalog.decode(
                         pg_catalog.array_to_string(e.parts[4:pg_catalog.cardinality(e.parts)
                                                                OPERATOR(pg_catalog.-) 1], '\000'),
@@ -464,6 +473,7 @@ CREATE VIEW @extschema@.pgboost_scores WITH (security_barrier) AS
                             AND n.alias OPERATOR(pg_catalog.=) a.suffix)) END) AS w (version)
      WHERE t.tgfoid OPERATOR(pg_catalog.=) '@extschema@.pgboost_maintain_score()'::pg_catalog.regprocedure
        AND t.tgparentid OPERATOR(pg_catalog.=) 0::pg_catalog.oid
+       AND e.parts IS NOT NULL
        AND pg_catalog.has_any_column_privilege(t.tgrelid, 'SELECT');
 GRANT SELECT ON @extschema@.pgboost_scores TO PUBLIC;
 COMMENT ON VIEW @extschema@.pgboost_scores IS

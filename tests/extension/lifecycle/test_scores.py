@@ -136,6 +136,18 @@ def test_a_large_table_is_refreshed(connection: Connection) -> None:
     assert one(connection, BEHIND) == 0
 
 
+def test_temporary_tables_of_other_sessions_are_not_counted(
+    connection: Connection, connect: Connect
+) -> None:
+    other = connect()
+    other.execute("CREATE TEMPORARY TABLE scratch (f1 real)")
+    other.execute("SELECT maintain_scores('scratch', 'm')")
+    other.execute("INSERT INTO scratch VALUES (1); UPDATE scratch SET f1 = 2")
+    counts = "SELECT array_agg(rows_behind ORDER BY rows_behind) FROM pgboost_scores"
+    assert one(connection, counts) == [0, None]
+    assert one(other, counts) == [0, 0]
+
+
 def test_planted_objects_are_not_used(connection: Connection, connect: Connect) -> None:
     """Operators and functions that another role has put first on the search path."""
     connection.execute("SELECT deploy_model('m@2')")

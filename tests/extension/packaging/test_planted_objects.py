@@ -253,6 +253,49 @@ def test_calls_of_models_call_no_other(attacker: Connection, user: Connection) -
         user.execute(call)
 
 
+# What the owner of a table can attach to it. Each call of the function by another role is an attack.
+OF_TABLES = {
+    "a cast": (
+        "CREATE TYPE planted.mine AS ENUM ('a'); CREATE TABLE planted.t (score real, version planted.mine);"
+        "INSERT INTO planted.t VALUES (1, 'a');"
+        "CREATE FUNCTION planted.mine(planted.mine) RETURNS integer {body};"
+        "CREATE CAST (planted.mine AS integer) WITH FUNCTION planted.mine AS IMPLICIT",
+        (None, None),
+    ),
+    "a policy": (
+        "CREATE TABLE planted.t AS SELECT 1::real AS score, 1 AS version;"
+        "CREATE FUNCTION planted.number(integer) RETURNS integer {body};"
+        "ALTER TABLE planted.t ENABLE ROW LEVEL SECURITY;"
+        "CREATE POLICY p ON planted.t USING (planted.number(version) = 1)",
+        (1, None),
+    ),
+}  # fmt: skip
+BODY = """LANGUAGE plpgsql AS $$ BEGIN
+    IF current_user <> 'planter' THEN RAISE EXCEPTION 'attacked as %', current_user; END IF; RETURN 1;
+END $$"""
+
+
+@pytest.mark.parametrize("kind", OF_TABLES)
+def test_a_view_of_scores_runs_no_cast_or_policy_of_a_tables_owner(
+    attacker: Connection, superuser: Connection, kind: str
+) -> None:
+    """Who reads it has not chosen the table: neither a superuser nor another role, with its counts."""
+    created(superuser)
+    statements, counts = OF_TABLES[kind]
+    attacker.execute(statements.format(body=BODY))
+    attacker.execute(
+        "CREATE TRIGGER made BEFORE INSERT OR UPDATE OF score, version ON planted.t FOR EACH ROW"
+        f" EXECUTE FUNCTION planted.pgboost_maintain_score('{'0' * 36}', 'predict', 'null', '')"
+    )
+    superuser.execute(
+        "GRANT USAGE ON SCHEMA planted TO PUBLIC; GRANT SELECT ON planted.t TO PUBLIC"
+    )
+    for role, count in zip(("postgres", "pg_monitor"), counts, strict=True):
+        superuser.execute(f"SET ROLE {role}")
+        assert one(superuser, "SELECT rows_behind FROM planted.pgboost_scores") == count, role
+    superuser.execute("RESET ROLE")
+
+
 def test_verify_model_calls_no_other(attacker: Connection, user: Connection) -> None:
     created(user)
     user.execute(TRAIN, (SOURCE,))

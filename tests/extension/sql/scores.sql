@@ -224,7 +224,7 @@ INSERT INTO places VALUES (60, 4, 1) RETURNING score;
 CREATE TRIGGER wrong AFTER INSERT ON places FOR EACH ROW EXECUTE FUNCTION pgboost_maintain_score('x');
 INSERT INTO places VALUES (60, 4, 1);
 DROP TRIGGER wrong ON places;
-CREATE TRIGGER wrong BEFORE INSERT ON places FOR EACH ROW EXECUTE FUNCTION pgboost_maintain_score('x', E'\\000', 'y');
+CREATE TRIGGER wrong BEFORE INSERT OR UPDATE OF area, rooms ON places FOR EACH ROW EXECUTE FUNCTION pgboost_maintain_score('x', E'\\000', 'y', 'z', 'more');
 SELECT relation, score_column, rows_behind FROM pgboost_scores;
 INSERT INTO places VALUES (60, 4, 1);
 DROP TABLE places CASCADE;
