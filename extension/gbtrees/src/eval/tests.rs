@@ -205,7 +205,7 @@ fn symmetric_trees_agree_with_the_oracle() {
 #[test]
 fn leaf_vectors_have_the_oracles_bits() {
     let (mut in_tiles, mut deep) = (0, 0);
-    // Miri takes a minute for a few small models.
+    // A few small models take miri more than a quarter of an hour.
     let (seeds, trees, rows_of) =
         if cfg!(miri) { (6, 3, [130; 5]) } else { (90, 12, [127, 128, 300, 512, 700]) };
     for seed in 0..seeds as u64 {
