@@ -903,32 +903,9 @@ CREATE FUNCTION @extschema@.maintain_scores(relation regclass, model text, score
 COMMENT ON FUNCTION @extschema@.maintain_scores(regclass, text, text, text, text, text, boolean) IS
     'keeps the scores of a table''s rows in a column, with the version that made them';
 
--- Counts with the privileges of whoever reads the view, who has not chosen the table: so casts of its owner's types
--- and its policies are not run. Temporary tables of other sessions cannot be read.
 CREATE FUNCTION pgboost_catalog.rows_behind(relation regclass, version_column smallint, version integer)
-    RETURNS bigint LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
-AS $$
-DECLARE
-    behind bigint;
-    scored text := '';
-BEGIN
-    IF has_column_privilege(relation, version_column, 'SELECT') AND NOT row_security_active(relation)
-       AND EXISTS (SELECT FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
-                    WHERE c.oid = relation AND a.attnum = version_column AND a.atttypid = 'integer'::regtype
-                      AND NOT pg_is_other_temp_schema(c.relnamespace))
-    THEN
-        IF EXISTS (SELECT FROM pg_class WHERE oid = relation AND relkind = 'r' AND relhassubclass) THEN
-            -- Unlike partitions, a child has only the triggers that were made for it.
-            scored := ' AND tableoid IN (SELECT t.tgrelid FROM pg_trigger AS t JOIN pg_proc AS p'
-                      ' ON p.oid = t.tgfoid WHERE p.proname = ''pgboost_maintain_score'')';
-        END IF;
-        EXECUTE format('SELECT count(*) FROM %s WHERE %I IS DISTINCT FROM $1%s', relation,
-                       (SELECT attname FROM pg_attribute WHERE attrelid = relation AND attnum = version_column),
-                       scored)
-            INTO behind USING version;
-    END IF;
-    RETURN behind;
-END $$;
+    RETURNS bigint LANGUAGE c STABLE
+    AS 'MODULE_PATHNAME', 'pgboost_rows_behind_wrapper';
 COMMENT ON FUNCTION pgboost_catalog.rows_behind(regclass, smallint, integer) IS
     'pgboost: counts the rows whose score is not of a version; use the view pgboost_scores';
 
@@ -992,9 +969,11 @@ DECLARE
     written pg_catalog.int8;
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    IF relation IS NULL OR batch IS NULL OR batch < 1 THEN
-        RAISE EXCEPTION 'relation must not be null, and batch must be at least 1'
-            USING ERRCODE = 'invalid_parameter_value';
+    IF relation IS NULL OR batch IS NULL THEN
+        RAISE EXCEPTION '% must not be null', CASE WHEN relation IS NULL THEN 'relation' ELSE 'batch' END
+            USING ERRCODE = 'null_value_not_allowed';
+    ELSIF batch < 1 THEN
+        RAISE EXCEPTION 'batch must be at least 1' USING ERRCODE = 'invalid_parameter_value';
     END IF;
     SELECT format('SELECT s.version_column, s.current_version FROM %I.pgboost_scores AS s WHERE s.relation = $1',
                   n.nspname)
@@ -1017,8 +996,8 @@ BEGIN
                                       AND a.attname = score.version_column)
         LOOP
             pages := pg_relation_size(leaf) / current_setting('block_size')::bigint;
-            SELECT greatest(1, ceil(batch::bigint * greatest(c.relpages, 1) / greatest(c.reltuples, 100.0 * greatest(c.relpages, 1) / 2)))
-              INTO step FROM pg_class AS c WHERE c.oid = leaf;
+            SELECT greatest(1, ceil(batch::bigint * p.number / greatest(c.reltuples, 100.0 * p.number / 2)))
+              INTO step FROM pg_class AS c, LATERAL (SELECT greatest(c.relpages, 1)) AS p (number) WHERE c.oid = leaf;
             first := 0;
             WHILE first < pages LOOP
                 EXECUTE format('UPDATE ONLY %1$s SET %2$I = NULL WHERE ctid >= $1 AND ctid < $2 '
@@ -1051,6 +1030,10 @@ DECLARE
     other record;
     found_any boolean := false;
 BEGIN
+    IF relation IS NULL OR drop_columns IS NULL THEN
+        RAISE EXCEPTION '% must not be null', CASE WHEN relation IS NULL THEN 'relation' ELSE 'drop_columns' END
+            USING ERRCODE = 'null_value_not_allowed';
+    END IF;
     FOR maintained IN
         SELECT t.tgargs, t.tgfoid, s.attname AS score, v.attname AS version
           FROM pg_trigger AS t

@@ -462,10 +462,10 @@ impl FirstRow {
     }
 }
 
-/// Runs a query of the extension's and passes its first row, if any, to the closure. PostgreSQL's
-/// errors are raised.
+/// Runs a query of the extension's, in the database's encoding, and passes its first row, if any, to the closure.
+/// PostgreSQL's errors are raised.
 pub fn select<T>(
-    query: &str,
+    query: impl Into<Vec<u8>>,
     arguments: &[DatumWithOid<'_>],
     read: impl FnOnce(&FirstRow) -> T,
 ) -> Option<T> {

@@ -62,13 +62,26 @@ pub fn as_user<T>(user: Oid, run: impl FnOnce() -> T) -> T {
 /// After an error PostgreSQL restores the user when it aborts the transaction or subtransaction.
 #[inline]
 pub fn with_rights_of<T>(user: Oid, run: impl FnOnce() -> T) -> T {
+    switched(user, pg_sys::SECURITY_LOCAL_USERID_CHANGE, run)
+}
+
+/// Runs the closure on a user's objects as that user, as ANALYZE and REINDEX do: what the user has written into
+/// indexes, policies or casts has the user's privileges alone, also later in the transaction.
+///
+/// After an error PostgreSQL restores the user when it aborts the transaction or subtransaction.
+pub fn as_untrusted<T>(user: Oid, run: impl FnOnce() -> T) -> T {
+    let flags = pg_sys::SECURITY_LOCAL_USERID_CHANGE | pg_sys::SECURITY_RESTRICTED_OPERATION;
+    switched(user, flags, || with_setting(c"search_path", c"pg_catalog, pg_temp", run))
+}
+
+#[inline]
+fn switched<T>(user: Oid, flags: u32, run: impl FnOnce() -> T) -> T {
     let mut before = Oid::INVALID;
     let mut context = 0;
     // SAFETY: accesses variables of the backend.
     unsafe {
         pg_sys::GetUserIdAndSecContext(&mut before, &mut context);
-        let switched = context | pg_sys::SECURITY_LOCAL_USERID_CHANGE.cast_signed();
-        pg_sys::SetUserIdAndSecContext(user, switched);
+        pg_sys::SetUserIdAndSecContext(user, context | flags.cast_signed());
     }
     let result = run();
     // SAFETY: undoes the change above.

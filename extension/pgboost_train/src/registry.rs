@@ -107,7 +107,7 @@ impl Registry {
         statement: &str,
         arguments: &[DatumWithOid<'_>],
     ) -> Option<T> {
-        query::select(&self.in_schema(statement), arguments, |row| row.get(1)).flatten()
+        query::select(self.in_schema(statement), arguments, |row| row.get(1)).flatten()
     }
 
     /// Fails if the current user may not store a model under that name, as far as that is known before

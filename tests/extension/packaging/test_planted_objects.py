@@ -262,6 +262,12 @@ OF_TABLES = {
         "CREATE CAST (planted.mine AS integer) WITH FUNCTION planted.mine AS IMPLICIT",
         (None, None),
     ),
+    "an index": (
+        "CREATE TABLE planted.t AS SELECT 1::real AS score, 1 AS version;"
+        "CREATE FUNCTION planted.number(integer) RETURNS integer IMMUTABLE {body};"
+        "CREATE INDEX ON planted.t (score) WHERE planted.number(1) = 1",
+        (1, 1),
+    ),
     "a policy": (
         "CREATE TABLE planted.t AS SELECT 1::real AS score, 1 AS version;"
         "CREATE FUNCTION planted.number(integer) RETURNS integer {body};"
@@ -276,7 +282,7 @@ END $$"""
 
 
 @pytest.mark.parametrize("kind", OF_TABLES)
-def test_a_view_of_scores_runs_no_cast_or_policy_of_a_tables_owner(
+def test_a_view_of_scores_runs_no_code_of_a_tables_owner(
     attacker: Connection, superuser: Connection, kind: str
 ) -> None:
     """Who reads it has not chosen the table: neither a superuser nor another role, with its counts."""

@@ -71,6 +71,7 @@ ALTER TABLE "Homes; --" RENAME surface TO area;
 -- The model stays while it is used.
 SELECT drop_model('renamed');
 SELECT drop_scores('"Homes; --"', 'other');
+SELECT drop_scores(NULL);
 SELECT drop_scores('"Homes; --"');
 SELECT count("sc""ore;") AS kept FROM "Homes; --";
 SELECT drop_scores('"Homes; --"');
@@ -183,6 +184,13 @@ SET session_replication_role = replica;
 INSERT INTO parts VALUES (60, 1, 1), (60, 4, 1) RETURNING score, score_version;
 RESET session_replication_role;
 DROP TABLE parts;
+
+-- Names are cut as PostgreSQL cuts them.
+CREATE TABLE cut (area real, rooms integer, age integer);
+SELECT maintain_scores('cut', 'price', repeat('é', 40));
+SELECT score_column, version_column FROM pgboost_scores;
+SELECT maintain_scores('cut', 'price', repeat('é', 40));
+DROP TABLE cut;
 
 -- Errors.
 CREATE TABLE places (area real, rooms integer, age integer, half real GENERATED ALWAYS AS (area / 2) STORED, taken text);

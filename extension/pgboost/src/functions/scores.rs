@@ -1,4 +1,5 @@
-//! `maintain_scores`: columns of a table with the scores of its rows, which triggers keep.
+//! `maintain_scores`: columns of a table with the scores of its rows, which triggers keep; and the count of those of
+//! another version, for the view `pgboost_scores`.
 
 use pg_interface::catalog::{self, quoted, quoted_literal, quoted_schema};
 use pg_interface::invalidation::ReadSnapshot;
@@ -31,9 +32,11 @@ fn pgboost_maintain_scores(
     session::require_writable(c"maintain_scores()");
     let table = Table::owned(required(relation, "relation")?)?;
     let reference = required_text(model, "model")?;
-    let score = required_text(score_column, "score_column")?;
+    // PostgreSQL cuts names too.
+    let score = cut(required_text(score_column, "score_column")?, MAX_BYTES);
     let version = optional_text(version_column, "version_column")?;
-    let version = version.map_or_else(|| format!("{score}_version"), str::to_owned);
+    let version =
+        version.map_or_else(|| suffixed(score, "_version"), |name| cut(name, MAX_BYTES).to_owned());
     let asked = required_text(output, "output")?;
     let (output, kind, score_type, type_oid) = OUTPUTS
         .into_iter()
@@ -78,6 +81,16 @@ fn pgboost_maintain_scores(
         required(replicated, "replicated")?,
     )?;
     Ok(())
+}
+
+/// `pgboost_catalog.rows_behind(relation, version_column, version) -> bigint`
+#[pg_extern(sql = false)]
+fn pgboost_rows_behind(
+    relation: Option<Oid>,
+    version_column: Option<i16>,
+    version: Option<i32>,
+) -> Option<i64> {
+    scores::rows_behind(relation?, version_column?, version)
 }
 
 struct Table {
@@ -138,18 +151,15 @@ impl Table {
     }
 
     /// Raises if a row has a score without a version, or the reverse: such values were written by others, and would be
-    /// lost.
+    /// lost. Runs as the table's owner, whose indexes may have functions.
     fn require_scores(&self, score: &str, version: &str) -> Result<()> {
-        let found = ask::<bool>(
-            &format!(
-                "SELECT EXISTS (SELECT FROM {} WHERE ({} IS NULL) OPERATOR(pg_catalog.<>) ({} IS NULL))",
-                self.name,
-                quoted(score),
-                quoted(version)
-            ),
-            &[],
-        )?;
-        match found {
+        let query = format!(
+            "SELECT EXISTS (SELECT FROM {} WHERE ({} IS NULL) OPERATOR(pg_catalog.<>) ({} IS NULL))",
+            self.name,
+            quoted(score),
+            quoted(version)
+        );
+        match session::as_untrusted(self.owner, || ask::<bool>(&query, &[]))? {
             Some(true) => Err(Error::NotScores {
                 table: self.name.clone().into(),
                 score: score.to_owned(),
@@ -204,8 +214,16 @@ impl Table {
 }
 
 fn trigger_name(column: &str, suffix: &str) -> String {
-    const PREFIX: &str = "zz_pgboost_";
-    let room = MAX_BYTES - PREFIX.len() - suffix.len();
-    let end = (0..=room.min(column.len())).rev().find(|end| column.is_char_boundary(*end));
-    format!("{PREFIX}{}{suffix}", column.get(..end.unwrap_or(0)).unwrap_or_default())
+    suffixed(&format!("zz_pgboost_{column}"), suffix)
+}
+
+/// Returns a name with a suffix, of which the name is cut if both are longer than PostgreSQL allows.
+fn suffixed(name: &str, suffix: &str) -> String {
+    format!("{}{suffix}", cut(name, MAX_BYTES - suffix.len()))
+}
+
+/// Returns the leading characters of a name in that many bytes.
+fn cut(name: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
+    name.get(..end.unwrap_or(0)).unwrap_or_default()
 }

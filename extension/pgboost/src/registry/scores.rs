@@ -3,7 +3,7 @@
 
 use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::transaction::{Lock, Mode};
-use pg_interface::{Oid, catalog};
+use pg_interface::{Oid, catalog, query as source, session};
 use pgrx::{FromDatum, IntoDatum};
 
 use super::model::{Model, ModelId};
@@ -119,6 +119,32 @@ pub(crate) fn is_trigger(registry: &Registry, table: Oid, name: &str) -> Result<
         &[table.into(), name.into()],
     )?;
     Ok(found.is_some())
+}
+
+/// The query that counts the rows of another version, for whoever may read the column of versions in all rows. Other
+/// sessions' temporary tables cannot be read. Unlike a partition, a child table has only the triggers that were made
+/// for it.
+const BEHIND: &str = "\
+    SELECT convert_to(format('SELECT count(*) FROM %s WHERE %I IS DISTINCT FROM $1%s', c.oid::regclass, a.attname, \
+           CASE WHEN c.relkind = 'r' AND c.relhassubclass THEN \
+                ' AND tableoid IN (SELECT t.tgrelid FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = t.tgfoid \
+                  WHERE p.proname = ''pgboost_maintain_score'')' END), getdatabaseencoding()) \
+      FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid \
+     WHERE c.oid = $1 AND a.attnum = $2 AND a.atttypid = 'integer'::regtype \
+       AND has_column_privilege(c.oid, a.attnum, 'SELECT') AND NOT row_security_active(c.oid) \
+       AND NOT (c.relrowsecurity AND c.relforcerowsecurity) \
+       AND NOT pg_is_other_temp_schema(c.relnamespace) \
+       AND has_table_privilege(c.relowner, c.oid, 'SELECT') \
+       AND has_schema_privilege(c.relowner, c.relnamespace, 'USAGE')";
+
+/// Counts the rows whose score is not of a version, as the table's owner: who reads the view did not choose the
+/// table, whose indexes and policies may have functions. Returns `None` if the current user may not know.
+pub(crate) fn rows_behind(table: Oid, column: i16, version: Option<i32>) -> Option<i64> {
+    let owner = catalog::table_owner(table)?;
+    let count = session::with_setting(c"search_path", c"pg_catalog, pg_temp", || {
+        source::select(BEHIND, &[table.into(), column.into()], |row| row.get::<Vec<u8>>(1))
+    })??;
+    session::as_untrusted(owner, || source::select(count, &[version.into()], |row| row.get(1)))?
 }
 
 /// Keeps a model and its versions from being dropped until the transaction ends, so that a drop sees the triggers
