@@ -30,36 +30,41 @@ pub(crate) struct Average {
     pub(crate) average: Option<f64>,
 }
 
+/// Estimated bytes of a value of the grid.
+const VALUE_BYTES: usize = 128;
+/// The most bytes of values, and of sums: PostgreSQL's largest piece of memory.
+const MAX_BYTES: usize = 1 << 30;
+
 /// Computes the averages, by output, and by the values of the features, the first of which changes last.
 pub(crate) fn averages(
     mut predictor: SourcePredictor,
     request: &Request<'_>,
-) -> Result<Vec<Average>> {
-    if request.shape.points > work_mem() / size_of::<f64>() {
+) -> Result<impl Iterator<Item = Average> + use<>> {
+    let room = work_mem().min(MAX_BYTES);
+    if request.shape.points > room / VALUE_BYTES {
         return Err(Error::GridTooLarge { points: request.shape.points });
     }
     let features = places(&predictor, request.features)?;
     let (kept, values) = read(&mut predictor, request, &features)?;
     let image = predictor.image();
     let grids = values.into_iter().map(|values| values.grid(image, request.shape));
-    let grids: Vec<Vec<GridValue>> = grids.collect::<Result<_>>()?;
-    let points = points_of(&grids);
+    let points = Points { grids: grids.collect::<Result<_>>()? };
     let outputs = image.num_values().max(1);
-    if points.len().saturating_mul(outputs) > work_mem() / size_of::<f64>() {
-        return Err(Error::GridTooLarge { points: points.len() });
+    let count = points.len();
+    if count.saturating_mul(outputs) > room / size_of::<f64>() {
+        return Err(Error::GridTooLarge { points: count });
     }
     let sums = kept.sums(&mut predictor, &features, &points)?;
-    let average = |output: usize, (point, values): (usize, &Vec<&GridValue>)| {
+    let average = move |(output, point): (usize, usize)| {
         let sum = sums.get(point * outputs + output).copied().unwrap_or(f64::NAN);
         Average {
             output,
-            values: values.iter().map(|value| value.text.clone()).collect(),
+            values: points.values(point).map(|value| value.text.clone()).collect(),
             average: Some(sum / kept.weight).filter(|average| !average.is_nan()),
         }
     };
-    let of_output = |output| points.iter().enumerate().map(move |point| (output, point));
-    let all = (0..outputs).flat_map(of_output);
-    Ok(all.map(|(output, point)| average(output, point)).collect())
+    let of_output = move |output| (0..count).map(move |point| (output, point));
+    Ok((0..outputs).flat_map(of_output).map(average))
 }
 
 /// Finds the features of these names.
@@ -80,15 +85,23 @@ fn places(predictor: &SourcePredictor, features: &[&str]) -> Result<Vec<usize>> 
     }
 }
 
-/// Returns the combinations of the features' values.
-fn points_of(grids: &[Vec<GridValue>]) -> Vec<Vec<&GridValue>> {
-    match grids {
-        [first] => first.iter().map(|value| vec![value]).collect(),
-        [first, second] => {
-            let pairs = |one| second.iter().map(move |other| vec![one, other]);
-            first.iter().flat_map(pairs).collect()
-        }
-        _ => Vec::new(),
+/// The combinations of the features' values.
+struct Points {
+    grids: Vec<Vec<GridValue>>,
+}
+
+impl Points {
+    fn len(&self) -> usize {
+        self.grids.iter().fold(1, |all, grid| all.saturating_mul(grid.len()))
+    }
+
+    /// Returns the value of each feature at a point; the last feature's changes first.
+    fn values(&self, point: usize) -> impl Iterator<Item = &GridValue> {
+        let mut below = self.len();
+        self.grids.iter().filter_map(move |grid| {
+            below /= grid.len().max(1);
+            grid.get(point / below.max(1) % grid.len().max(1))
+        })
     }
 }
 
@@ -168,10 +181,13 @@ impl KeptRows {
         &self,
         predictor: &mut SourcePredictor,
         features: &[usize],
-        points: &[Vec<&GridValue>],
+        points: &Points,
     ) -> Result<Vec<f64>> {
         let (width, outputs) = (predictor.image().row_length(), predictor.image().num_values());
-        let mut sums = vec![0.0; points.len() * outputs.max(1)];
+        let mut sums = Vec::new();
+        let length = points.len() * outputs.max(1);
+        sums.try_reserve_exact(length).map_err(gbtrees::Error::from)?;
+        sums.resize(length, 0.0);
         let (mut cells, mut weights) = (Vec::new(), Vec::new());
         for first in (0..self.rows).step_by(BATCH_ROWS) {
             let rows = BATCH_ROWS.min(self.rows - first);
@@ -179,8 +195,8 @@ impl KeptRows {
             if let Some(kept) = &self.weights {
                 kept.read(first as u64, rows, &mut weights)?;
             }
-            for (values, sums) in points.iter().zip(sums.chunks_mut(outputs.max(1))) {
-                for (feature, value) in features.iter().zip(values) {
+            for (point, sums) in sums.chunks_mut(outputs.max(1)).enumerate() {
+                for (feature, value) in features.iter().zip(points.values(point)) {
                     set(predictor, *feature, value, &mut cells);
                 }
                 predictor.evaluate_rows(&cells, rows)?;

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use pg_interface::report::check_for_interrupts;
 use pg_interface::{Number, NumberType, Value};
 use row_source::sorter::{Sorter, double, ordered_double, work_mem};
 use row_source::{PlacedColumn, Row, SourceError};
@@ -134,9 +135,9 @@ impl FeatureValues {
                         return Err(Error::NoGrid { feature });
                     }
                 };
-                let value = |number: f64| GridValue {
-                    text: Some(shown(number)),
-                    cells: cells(image, feature, number),
+                let value = |number: f64| {
+                    check_for_interrupts();
+                    GridValue { text: Some(shown(number)), cells: cells(image, feature, number) }
                 };
                 numbers.into_iter().map(value).collect()
             }

@@ -53,7 +53,7 @@ fn pgboost_partial_dependence(
         },
     };
     let names = output_names(&predictor)?;
-    let rows = averages(predictor, &request)?.into_iter().map(move |row| {
+    let rows = averages(predictor, &request)?.map(move |row| {
         let Average { output, values, average } = row;
         let mut values = values.into_iter();
         let output = names.get(output).cloned().unwrap_or_default();
