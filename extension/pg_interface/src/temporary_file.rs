@@ -1,5 +1,5 @@
-//! Temporary files, which count against temp_file_limit and are removed with the transaction at the
-//! latest.
+//! Temporary files, which lie in temp_tablespaces, count against temp_file_limit and are removed with the
+//! transaction at the latest.
 
 use std::ffi::CStr;
 use std::io;
@@ -38,7 +38,11 @@ impl TemporaryFile {
     #[allow(clippy::new_without_default, reason = "it opens a file")]
     pub fn new() -> TemporaryFile {
         // SAFETY: the current resource owner owns the file, and closes it on abort.
-        TemporaryFile { file: unsafe { pg_sys::OpenTemporaryFile(false) }, bytes: 0 }
+        let file = unsafe {
+            pg_sys::PrepareTempTablespaces();
+            pg_sys::OpenTemporaryFile(false)
+        };
+        TemporaryFile { file, bytes: 0 }
     }
 
     /// Appends to the file. Raises PostgreSQL's error at temp_file_limit.

@@ -1,4 +1,4 @@
-"""A backend's memory does not grow with its work."""
+"""A backend's memory does not grow with its work, and what does not fit is in temporary files."""
 
 import re
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from psycopg import Connection, errors
 
-from tests.connections import Connect, plan_of
+from tests.connections import Connect, Notice, plan_of
 from tests.extension.lifecycle.conftest import mapped
 from tests.extension.lifecycle.models import ROW, grown, load, one
 from tests.extension.lifecycle.test_cancel import reset_statement_timeout
@@ -103,6 +103,30 @@ def test_a_long_scan_takes_no_more_than_a_short_one(serial: Connection, scan: st
     before = private_kb(serial)
     assert one(serial, query.format(times)) == ROWS * times
     assert private_kb(serial) - before < MOST_GROWTH_KB
+
+
+def test_a_grid_that_is_refused_takes_no_memory(connection: Connection) -> None:
+    """Of nine million pairs of values."""
+    connection.execute("SET work_mem = '1MB'")
+    peak_kb(connection)
+    with pytest.raises(errors.ProgramLimitExceeded, match="9000000 points"):
+        connection.execute("SELECT partial_dependence('m', 'rows', 'f1', 'f2', points => 3000)")
+    assert peak_kb(connection) < 256 << 10
+
+
+def test_temporary_files_lie_in_temp_tablespaces(
+    connection: Connection, notices: list[Notice]
+) -> None:
+    connection.execute("SET allow_in_place_tablespaces = on")
+    connection.execute("CREATE TABLESPACE elsewhere LOCATION ''")
+    settings = "temp_tablespaces = elsewhere; SET work_mem = '64kB'; SET log_temp_files = 0"
+    try:
+        connection.execute(f"SET {settings}; SET client_min_messages = log")
+        connection.execute("SELECT auc(f1, f2 < 0.5) FROM rows")
+        (said,) = [notice.message for notice in notices if "temporary file" in notice.message]
+        assert "pg_tblspc" in said
+    finally:
+        connection.execute("DROP TABLESPACE elsewhere")
 
 
 def test_many_short_batches_leave_nothing(serial: Connection) -> None:
