@@ -45,17 +45,23 @@ pub fn leading_elements<N: AsRef<str>>(names: &[N]) -> Option<(&str, usize)> {
 
 /// Returns the most similar candidate, if a slip could explain the difference.
 pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    near(name, candidates).first().copied()
+}
+
+/// Returns the candidates whose difference a slip could explain, the most similar first.
+pub fn near<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     // The time grows with the product of both lengths, and long names are seldom misspelled names.
     if name.len() > MAX_COMPARED {
-        return None;
+        return Vec::new();
     }
     let name = name.to_lowercase();
     let allowed = (name.chars().count() / 3).max(2);
-    candidates
+    let mut near: Vec<(usize, &str)> = candidates
         .map(|candidate| (strsim::damerau_levenshtein(&name, &candidate.to_lowercase()), candidate))
         .filter(|(distance, _)| *distance <= allowed)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+        .collect();
+    near.sort_by_key(|(distance, _)| *distance);
+    near.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
 /// Returns a hint that suggests the name.

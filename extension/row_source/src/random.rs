@@ -43,9 +43,15 @@ fn finished(mut mixed: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
+/// Values that are shuffled between two calls of `pause`.
+const BETWEEN_PAUSES: usize = 1 << 16;
+
 /// Shuffles values: each order has the same probability.
-pub fn shuffle<T>(values: &mut [T], random: &mut Random) {
+pub fn shuffle<T>(values: &mut [T], random: &mut Random, pause: impl Fn()) {
     for last in (1..values.len()).rev() {
+        if last.is_multiple_of(BETWEEN_PAUSES) {
+            pause();
+        }
         values.swap(last, random.below(last as u64 + 1) as usize);
     }
 }
@@ -77,10 +83,17 @@ mod tests {
         let mut random = Random::of(1, 0);
         for _ in 0..6_000 {
             let mut values = [1, 2, 3];
-            shuffle(&mut values, &mut random);
+            shuffle(&mut values, &mut random, || ());
             *counts.entry(values).or_insert(0) += 1;
         }
         assert_eq!(counts.len(), 6);
         assert!(counts.values().all(|count| (900..1_100).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn a_long_shuffle_can_be_interrupted() {
+        let pauses = std::cell::Cell::new(0);
+        shuffle(&mut [0; 1 << 18], &mut Random::of(1, 0), || pauses.set(pauses.get() + 1));
+        assert_eq!(pauses.get(), 3);
     }
 }

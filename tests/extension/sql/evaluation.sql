@@ -149,7 +149,35 @@ SELECT set_baseline('price', $$SELECT 1 AS area, 2 AS rooms, 'old' AS age$$);
 SELECT set_baseline('price', 'SELECT * FROM homes WHERE area > 99');
 SELECT set_baseline('price', NULL);
 SELECT * FROM feature_drift('price@1', 'nosuch');
-SELECT set_baseline('price', '[{"feature": "area", "rows": 1, "missing": 2, "numbers": [], "below": [], "upto": []}]'::jsonb);
+-- Invalid baselines, and a valid one.
+BEGIN;
+DO $$
+DECLARE
+    others text := '{"feature": "rooms", "rows": 2, "missing": 2, "numbers": [], "below": [], "upto": []}, '
+                   '{"feature": "age", "rows": 2, "missing": 2, "categories": [], "shares": []}';
+    one text;
+BEGIN
+    FOREACH one IN ARRAY ARRAY[
+        '"rows": 1, "missing": 2, "numbers": [], "below": [], "upto": []',
+        '"rows": 0, "missing": 0, "numbers": [], "below": [], "upto": []',
+        '"rows": 9223372036854775808, "missing": 0, "numbers": [], "below": [], "upto": []',
+        '"rows": 2, "missing": 0, "numbers": [1, 2], "below": [0], "upto": [0.5, 1]',
+        '"rows": 2, "missing": 0, "numbers": [1, 2], "below": [0, 0.5], "upto": [0.5]',
+        '"rows": 2, "missing": 0, "numbers": [2, 1], "below": [0, 0.5], "upto": [0.5, 1]',
+        '"rows": 2, "missing": 0, "categories": ["a", "b"], "shares": [1]',
+        '"rows": 2, "missing": 0, "categories": ["a", "b"], "shares": [1, 2]',
+        '"rows": 2, "missing": 0',
+        '"rows": 2, "missing": 0, "numbers": [1, 2], "below": [0, 0.5], "upto": [0.5, 1]']
+    LOOP
+        BEGIN
+            PERFORM set_baseline('price', format('[{"feature": "area", %s}, %s]', one, others)::jsonb);
+            RAISE NOTICE 'accepted: %', one;
+        EXCEPTION WHEN invalid_parameter_value THEN
+        END;
+    END LOOP;
+END $$;
+SELECT feature, rows, missing, quantiles FROM feature_baseline('price');
+ROLLBACK;
 
 -- Only the owner records; who may predict may look; the source is read with the caller's rights, and by its policies.
 CREATE ROLE regress_drift;

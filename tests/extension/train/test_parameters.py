@@ -2,12 +2,13 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from psycopg import Connection
+from psycopg import Connection, errors
 
 from tests.connections import Connect, Notice
 from tests.extension.train.conftest import Raises
@@ -138,6 +139,32 @@ def test_arguments(raises: Raises, argument: str, sqlstate: str) -> None:
 ])  # fmt: skip
 def test_arguments_that_must_be_there(raises: Raises, call: str) -> None:
     raises("22004", f"SELECT train_model({call})")
+
+
+# Calls of the functions with named arguments, all of them NULL.
+NULLS = """
+SELECT p.proargnames[:p.pronargs],
+       format('%s %s(%s)', CASE p.prokind WHEN 'p' THEN 'CALL' ELSE 'SELECT' END, p.proname, a.nulls)
+  FROM pg_proc AS p JOIN pg_depend AS d ON d.objid = p.oid AND d.deptype = 'e',
+       LATERAL (SELECT string_agg(format('NULL::%s', replace(format_type(t, NULL), '"any"', 'real')), ', ')
+                  FROM unnest(p.proargtypes::oid[]) AS t) AS a (nulls)
+ WHERE d.classid = 'pg_proc'::regclass AND p.pronamespace = 'public'::regnamespace
+   AND p.prokind IN ('f', 'p') AND p.pronargs > 0
+"""
+
+
+def test_a_null_is_refused_by_the_arguments_name(connection: Connection) -> None:
+    """Predictions and explanations are NULL."""
+    calls = connection.execute(NULLS).fetchall()
+    assert len(calls) > 40
+    for names, call in calls:
+        try:
+            found = connection.execute(call).fetchall()
+        except errors.NullValueNotAllowed as error:
+            said = error.diag.message_primary
+            assert said in {f"{name} must not be null" for name in names}, call
+        else:
+            assert found in ([(None,)], []) and re.search("predict", call), call
 
 
 def test_text_cannot_be_regressed(raises: Raises) -> None:

@@ -3,6 +3,7 @@
 //!
 //! The source runs once, and its rows are kept. Each feature's values are in `work_mem` while they are shuffled.
 
+use pg_interface::report::check_for_interrupts;
 use row_source::random::{Random, shuffle};
 use row_source::sorter::work_mem;
 use row_source::spool::Spool;
@@ -56,7 +57,7 @@ pub(crate) fn importances(
         // A caller may ask for more repeats than there is memory, and cancel them.
         let mut worse = Vec::new();
         for _ in 0..request.repeats {
-            shuffle(&mut column, &mut random);
+            shuffle(&mut column, &mut random, check_for_interrupts);
             let mut scoring = Scoring::of(task, target, AREAS.contains(&metric.as_str()));
             kept.score(&mut predictor, feature, &column, &mut scoring)?;
             worse.push(named(scoring.results()?, &metric).zip(base).map(increase));
@@ -169,9 +170,11 @@ impl KeptRows {
         }
         let image = predictor.image();
         let (width, places) = (image.row_length(), image.cells_of(feature));
-        let mut column = Vec::with_capacity(self.rows);
+        let mut column = Vec::new();
+        column.try_reserve_exact(self.rows).map_err(gbtrees::Error::from)?;
         let mut features = Vec::new();
         for (first, rows) in self.batches() {
+            check_for_interrupts();
             self.features.read((first * width) as u64, rows * width, &mut features)?;
             column.extend(features.chunks_exact(width).map(|row| {
                 let mut cells = [0.0; CELLS];

@@ -111,10 +111,11 @@ pub(crate) fn of_json(text: &[u8]) -> Option<Vec<FeatureProfile>> {
     rows.iter().map(|row| profile(row).filter(is_valid)).collect()
 }
 
-/// Returns whether shares are between 0 and 1 and numbers ascend.
+/// Returns whether there are rows, shares are between 0 and 1, and numbers ascend.
 fn is_valid(profile: &FeatureProfile) -> bool {
     let share = |share: f64| (0.0..=1.0).contains(&share);
-    profile.missing <= profile.rows
+    (1..=i64::MAX.cast_unsigned()).contains(&profile.rows)
+        && profile.missing <= profile.rows
         && match &profile.values {
             Values::Numbers(points) => {
                 points.is_sorted_by(|a, b| a.number < b.number && a.upto <= b.below)
@@ -128,16 +129,20 @@ fn profile(row: &Value) -> Option<FeatureProfile> {
     let numbers = |key: &str| -> Option<Vec<f64>> {
         row.get(key)?.as_array()?.iter().map(Value::as_f64).collect()
     };
+    let shares = |key: &str, count: usize| numbers(key).filter(|shares| shares.len() == count);
     let values = match (numbers("numbers"), row.get("categories").and_then(Value::as_array)) {
         (Some(found), _) => {
-            let shares = numbers("below")?.into_iter().zip(numbers("upto")?);
+            let shares =
+                shares("below", found.len())?.into_iter().zip(shares("upto", found.len())?);
             let point = |(number, (below, upto))| Point { number, below, upto };
             Values::Numbers(found.into_iter().zip(shares).map(point).collect())
         }
         (None, Some(categories)) => {
             let names: Option<Vec<String>> =
                 categories.iter().map(|name| name.as_str().map(str::to_owned)).collect();
-            Values::Categories(names?.into_iter().zip(numbers("shares")?).collect())
+            Values::Categories(
+                names?.into_iter().zip(shares("shares", categories.len())?).collect(),
+            )
         }
         (None, None) => return None,
     };

@@ -35,7 +35,7 @@ use pg_interface::catalog::{self, ANYOID, TEXTOID};
 use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::scan::{Table, rows};
 use pg_interface::session::{self, PUBLIC, has_rights_of, is_superuser};
-use pg_interface::{Oid, fault, jsonb};
+use pg_interface::{Oid, fault, jsonb, report};
 use pgrx::datum::DatumWithOid;
 use pgrx::{AnyElement, FromDatum, IntoDatum, Spi, spi};
 use row_source::names;
@@ -291,6 +291,9 @@ pub(crate) fn require_owner(registry: &Registry, model: Model<'_>, user: Oid) ->
     if allowed { Ok(()) } else { Err(Error::NotOwner { name: model.name.to_owned() }) }
 }
 
+/// The most similar names of which the user's privileges are looked up.
+const MAX_NEAR: usize = 100;
+
 /// Returns the error for an unknown name, with the nearest name of a model that the user may use.
 #[cold]
 pub(crate) fn no_such_model(registry: &Registry, name: &str) -> Error {
@@ -306,14 +309,13 @@ pub(crate) fn no_such_model(registry: &Registry, name: &str) -> Error {
         let (found, _) = Model::find_with_mark(registry, name, ReadSnapshot::Latest);
         found.is_some_and(|model| access(registry, model.id, user) != Access::None)
     };
-    while let Some(nearest) = names::nearest(name, names.iter().map(String::as_str)) {
-        let nearest = nearest.to_owned();
-        if may_see(&nearest) {
-            return Error::NoSuchModel { name: name.to_owned(), nearest: Some(nearest) };
-        }
-        names.retain(|name| *name != nearest);
-    }
-    Error::NoSuchModel { name: name.to_owned(), nearest: None }
+    let candidates = names.iter().map(|name| {
+        report::check_for_interrupts();
+        name.as_str()
+    });
+    let near = names::near(name, candidates);
+    let nearest = near.into_iter().take(MAX_NEAR).find(|name| may_see(name)).map(str::to_owned);
+    Error::NoSuchModel { name: name.to_owned(), nearest }
 }
 
 /// Keeps other sessions from changing the model until this transaction ends. Returns the deployed

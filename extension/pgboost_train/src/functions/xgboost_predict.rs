@@ -77,8 +77,8 @@ fn pgboost_verify_model(
     TableIterator<'static, (name!(rows, i64), name!(differing, i64), name!(max_ulp, i64))>,
     ErrorReport,
 > {
-    let (model, source) = (text(model, "name")?, text(source, "source")?);
-    let found = verify(required(model, "name")?, required(source, "source")?)?;
+    let (model, source) = (text(model, "model")?, text(source, "source")?);
+    let found = verify(required(model, "model")?, required(source, "source")?)?;
     Ok(TableIterator::once((found.rows, found.differing, found.max_ulp)))
 }
 

@@ -340,7 +340,7 @@ pub(crate) const REFUSED: &[(&str, &str)] = &[
     ("missing", "Null is missing."),
     ("feature_types", "The types of the columns decide."),
     ("feature_weights", "Every feature has the same chance to be sampled."),
-    ("importance_type", "Use the argument kind of feature_importance."),
+    ("importance_type", "Use the argument importance_type of feature_importance."),
     ("enable_categorical", "Text and enums are categorical."),
     ("use_label_encoder", "The target may be text."),
     ("predictor", "Training runs on the processors of the server."),
