@@ -24,6 +24,7 @@ slow=(
     chains_are_short
     every_flipped_bit_is_detected
     every_node
+    leaf_vectors_have_the_oracles_bits
     quadrature::tests
     explain::tests
     every_truncation_and_extension_is_detected
