@@ -166,6 +166,32 @@ impl Task {
             Task::Ranking => "ranking",
         }
     }
+
+    /// Returns whether values are class probabilities: of the second of two, or of each of several. A
+    /// library that sums probabilities does not transform them, and decides between two classes by the sum, at
+    /// a number between 0 and 1.
+    pub(crate) fn has_probabilities(
+        self,
+        transform: Transform,
+        has_one_value: bool,
+        (class_by, threshold): (ClassBy, f64),
+    ) -> bool {
+        use Transform::{
+            Identity, Logistic, LogisticMirrored, MeanLogistic, Softmax, SoftmaxSingle,
+        };
+        match (self, transform) {
+            (Task::Binary, _) if !has_one_value => false,
+            (Task::Binary, Identity) => {
+                class_by == ClassBy::Margin && threshold > 0.0 && threshold < 1.0
+            }
+            (Task::Multiclass, Identity) => true,
+            (Task::Binary | Task::Multiclass, transform) => matches!(
+                transform,
+                Logistic | LogisticMirrored | MeanLogistic | Softmax | SoftmaxSingle
+            ),
+            (Task::Regression | Task::Ranking, _) => false,
+        }
+    }
 }
 
 /// An objective with its consequences.

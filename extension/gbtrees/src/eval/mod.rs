@@ -359,28 +359,10 @@ impl<B: StableBytes> CompiledModel<B> {
         }
     }
 
-    /// Returns whether values are class probabilities: of the second of two, or of each of several. A
-    /// library that sums probabilities does not transform them, and decides between two classes by the sum, at
-    /// a number between 0 and 1.
+    /// Returns whether values are class probabilities: of the second of two, or of each of several.
     pub fn predicts_probabilities(&self) -> bool {
-        use crate::ensemble::Transform::{
-            Identity, Logistic, LogisticMirrored, MeanLogistic, Softmax, SoftmaxSingle,
-        };
-        match (self.task(), self.transform()) {
-            (Task::Binary, _) if self.num_values() != 1 => false,
-            (Task::Binary, Identity) => {
-                let (class_by, threshold) = self.class_rule();
-                class_by == ClassBy::Margin && threshold > 0.0 && threshold < 1.0
-            }
-            (Task::Multiclass, Identity) => true,
-            (Task::Binary | Task::Multiclass, transform) => {
-                matches!(
-                    transform,
-                    Logistic | LogisticMirrored | MeanLogistic | Softmax | SoftmaxSingle
-                )
-            }
-            (Task::Regression | Task::Ranking, _) => false,
-        }
+        let has_one_value = self.num_values() == 1;
+        self.task().has_probabilities(self.transform(), has_one_value, self.class_rule())
     }
 
     /// Returns the class of a single margin, like [`CompiledModel::class`], and replaces the margin

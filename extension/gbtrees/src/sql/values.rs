@@ -122,24 +122,11 @@ pub(super) fn probabilities(model: &Ensemble, labels: &str) -> String {
     format!("BEGIN\n  RETURN {object};\nEND")
 }
 
-/// Whether values are class probabilities: see
-/// [`crate::internals::CompiledModel::predicts_probabilities`].
+/// Returns whether values are class probabilities.
 pub(super) fn are_probabilities(model: &Ensemble) -> bool {
-    use Transform::{Identity, Logistic, LogisticMirrored, MeanLogistic, Softmax, SoftmaxSingle};
     let objective = model.objective();
-    match (objective.task(), objective.transform()) {
-        (Task::Binary, _) if !has_one_value(model) => false,
-        (Task::Binary, Identity) => {
-            let threshold = objective.class_threshold();
-            objective.class_by() == ClassBy::Margin && threshold > 0.0 && threshold < 1.0
-        }
-        (Task::Multiclass, Identity) => true,
-        (Task::Binary | Task::Multiclass, transform) => matches!(
-            transform,
-            Logistic | LogisticMirrored | MeanLogistic | Softmax | SoftmaxSingle
-        ),
-        _ => false,
-    }
+    let class_rule = (objective.class_by(), objective.class_threshold());
+    objective.task().has_probabilities(objective.transform(), has_one_value(model), class_rule)
 }
 
 /// Margins as variables `s0`, `s1` and so on.
