@@ -140,7 +140,7 @@ impl Object {
             (!text.is_null()).then(|| varlena::owned_string(text))
         };
         // Names on the search path are written without their schema.
-        session::with_setting(c"search_path", c"pg_catalog, pg_temp", describe)
+        session::with_safe_path(describe)
     }
 
     /// Returns the object's expressions, allocated in the current memory context, and owner; `None` if

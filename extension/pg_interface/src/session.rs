@@ -53,7 +53,7 @@ pub fn role_by_name(name: &str) -> Option<Oid> {
 ///
 /// After an error PostgreSQL restores both when it aborts the transaction or subtransaction.
 pub fn as_user<T>(user: Oid, run: impl FnOnce() -> T) -> T {
-    with_rights_of(user, || with_setting(c"search_path", c"pg_catalog, pg_temp", run))
+    with_rights_of(user, || with_safe_path(run))
 }
 
 /// Runs the closure as another user, with the caller's search path: it must run no code that a user has
@@ -71,7 +71,14 @@ pub fn with_rights_of<T>(user: Oid, run: impl FnOnce() -> T) -> T {
 /// After an error PostgreSQL restores the user when it aborts the transaction or subtransaction.
 pub fn as_untrusted<T>(user: Oid, run: impl FnOnce() -> T) -> T {
     let flags = pg_sys::SECURITY_LOCAL_USERID_CHANGE | pg_sys::SECURITY_RESTRICTED_OPERATION;
-    switched(user, flags, || with_setting(c"search_path", c"pg_catalog, pg_temp", run))
+    switched(user, flags, || with_safe_path(run))
+}
+
+/// Runs the closure with only pg_catalog on the search path, so that nothing is found which a user has made.
+///
+/// After an error PostgreSQL restores the path when it aborts the transaction or subtransaction.
+pub fn with_safe_path<T>(run: impl FnOnce() -> T) -> T {
+    with_setting(c"search_path", c"pg_catalog, pg_temp", run)
 }
 
 #[inline]

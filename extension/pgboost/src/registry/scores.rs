@@ -141,7 +141,7 @@ const BEHIND: &str = "\
 /// table, whose indexes and policies may have functions. Returns `None` if the current user may not know.
 pub(crate) fn rows_behind(table: Oid, column: i16, version: Option<i32>) -> Option<i64> {
     let owner = catalog::table_owner(table)?;
-    let count = session::with_setting(c"search_path", c"pg_catalog, pg_temp", || {
+    let count = session::with_safe_path(|| {
         source::select(BEHIND, &[table.into(), column.into()], |row| row.get::<Vec<u8>>(1))
     })??;
     session::as_untrusted(owner, || source::select(count, &[version.into()], |row| row.get(1)))?
