@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use super::UnknownCategory;
 use super::cuts::cut;
-use super::quote::{array, literal, number};
+use super::quote::{array, array_text, literal, number};
 use super::trees::{Forest, Kind, Variable, non_zero_ends};
 use crate::ensemble::{Categories, Comparison, Ensemble, MissingRule, Precision, RealInput};
 
@@ -147,9 +147,7 @@ impl<'m> Inputs<'m> {
         }
         match categories(self.model, feature) {
             Some(Categories::Float(values)) => {
-                array(values.iter().map(|value| number(*value, Precision::Double)))
-                    .trim_matches('\'')
-                    .to_owned()
+                array_text(values.iter().map(|value| number(*value, Precision::Double)))
             }
             _ => DECIMAL.to_owned(),
         }
@@ -162,8 +160,7 @@ impl<'m> Inputs<'m> {
             return Vec::new();
         }
         let shown = |reals: Vec<f32>| {
-            let reals = array(reals.iter().map(|real| number((*real).into(), Precision::Single)));
-            reals.trim_matches('\'').to_owned()
+            array_text(reals.iter().map(|real| number((*real).into(), Precision::Single)))
         };
         let all = forest.reals_apart(self.arguments.len()).into_iter().enumerate();
         all.map(|(feature, reals)| {
@@ -221,8 +218,7 @@ fn arguments(model: &Ensemble) -> Vec<Argument> {
 }
 
 fn cut_to(name: &str, bytes: usize) -> &str {
-    let end = (0..=bytes.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
-    name.get(..end.unwrap_or(0)).unwrap_or(name)
+    name.get(..name.floor_char_boundary(bytes)).unwrap_or(name)
 }
 
 fn categories(model: &Ensemble, feature: usize) -> Option<&Categories> {

@@ -51,8 +51,13 @@ pub(super) fn number(value: f64, precision: Precision) -> String {
 
 /// Writes the literal of an array.
 pub(super) fn array<T: ToString>(elements: impl IntoIterator<Item = T>) -> String {
+    format!("'{}'", array_text(elements))
+}
+
+/// Writes the text of an array of numbers or plain words.
+pub(super) fn array_text<T: ToString>(elements: impl IntoIterator<Item = T>) -> String {
     let elements: Vec<String> = elements.into_iter().map(|element| element.to_string()).collect();
-    format!("'{{{}}}'", elements.join(","))
+    format!("{{{}}}", elements.join(","))
 }
 
 #[cfg(test)]

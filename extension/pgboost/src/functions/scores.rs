@@ -224,6 +224,5 @@ fn suffixed(name: &str, suffix: &str) -> String {
 
 /// Returns the leading characters of a name in that many bytes.
 fn cut(name: &str, bytes: usize) -> &str {
-    let end = (0..=bytes.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
-    name.get(..end.unwrap_or(0)).unwrap_or_default()
+    name.get(..name.floor_char_boundary(bytes)).unwrap_or_default()
 }
