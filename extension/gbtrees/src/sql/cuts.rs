@@ -30,6 +30,17 @@ pub(super) fn reals_across(cut: f64) -> impl Iterator<Item = f32> {
     })
 }
 
+/// Returns the bits of a number in the order of numbers.
+pub(super) fn ordered(number: f64) -> u64 {
+    let bits = number.to_bits();
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+}
+
+/// Returns the number of these bits.
+pub(super) fn unordered(bits: u64) -> f64 {
+    f64::from_bits(if bits >> 63 == 1 { bits & !(1 << 63) } else { !bits })
+}
+
 /// Returns the smallest number that, rounded to f32, is not below a cut.
 fn rounded_below(cut: f64) -> f64 {
     let nearest = cut as f32;

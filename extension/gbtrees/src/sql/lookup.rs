@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use super::cuts::{ordered, unordered};
 use super::inputs::Prologue;
 use super::nested::sum_type;
 use super::quote::{array, number};
-use super::symmetric::{ordered, unordered};
 use super::trees::{Forest, SqlNode, SqlSplit, SqlTree, Test};
 use crate::ensemble::{Precision, end_of_set, is_in_set};
 use crate::memory::push;

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use super::cuts::{ordered, unordered};
 use super::inputs::Prologue;
 use super::nested::sum_type;
 use super::quote::{array, number};
@@ -226,17 +227,6 @@ impl Bins {
             Test::In(words) => bin < self.end && is_in_set(words, bin as f32),
         }
     }
-}
-
-/// Returns the bits of a number in the order of numbers.
-pub(super) fn ordered(number: f64) -> u64 {
-    let bits = number.to_bits();
-    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
-}
-
-/// Returns the number of these bits.
-pub(super) fn unordered(bits: u64) -> f64 {
-    f64::from_bits(if bits >> 63 == 1 { bits & !(1 << 63) } else { !bits })
 }
 
 fn same(a: &SqlSplit<'_>, b: &SqlSplit<'_>) -> bool {

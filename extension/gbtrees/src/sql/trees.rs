@@ -6,8 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::cuts::{cut, reals_across};
-use super::symmetric::ordered;
+use super::cuts::{cut, ordered, reals_across};
 use crate::ensemble::{
     Comparison, Ensemble, LinearLeaf, MissingRule, NODES_PER_CHECK, Node, Precision, Split,
     SplitCondition, Tree, TreeOutput,
