@@ -124,7 +124,7 @@ GROWING = tests/python/test_random_models.py tests/gbtrees/test_odd_input.py \
 	$(addprefix tests/extension/lifecycle/test_,cancel.py stress.py memory.py out_of_memory.py parallel.py preload.py)
 
 test-long: export PGBOOST_TIMES = $(or $(TIMES),10)
-test-long: install venv ## run the long tests, TIMES (10) as large: SQLsmith, full disks, kills, soak
+test-long: install venv ## run the long tests, TIMES (10) as large: SQLsmith, full disks, kills, a week
 	@tools/toolchain/packages.sh long
 	@cd extension && cargo test --quiet --locked --release -p gbtrees --target-dir target/engine-tests \
 		--lib --test engine kernels_

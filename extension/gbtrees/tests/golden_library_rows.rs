@@ -1,4 +1,4 @@
-//! Golden models on the many rows drawn by tests/extension/long/test_golden_against_libraries.py, with margins
+//! Golden models on the many rows drawn by tests/extension/long/test_golden_models.py, with margins
 //! from the libraries: all kernels must have their bits.
 //!
 //! The folder PGBOOST_ROWS has a file `cases.json`: a list of objects with the golden `model`, the

@@ -1,5 +1,5 @@
 //! Writes golden models as SQL, with rows and the engine's results, which
-//! `tests/extension/long/test_exported_golden_models.py` runs on a server without the extension.
+//! `tests/extension/long/test_golden_models.py` runs on a server without the extension.
 //!
 //! A model NAME gives NAME.sql, and NAME.tsv for COPY: a column per feature, then the margins, the values and
 //! the number of the class as the engine has them; or NAME.refused, with the error.
@@ -33,7 +33,7 @@ const SPECIAL: [f64; 14] = [
 ];
 
 #[test]
-#[ignore = "writes files for tests/extension/long/test_exported_golden_models.py"]
+#[ignore = "writes files for tests/extension/long/test_golden_models.py"]
 fn scripts_and_rows_are_written() {
     let directory = PathBuf::from(std::env::var("GBTREES_SQL").unwrap());
     let wanted = std::env::var("GBTREES_SQL_MODELS").unwrap_or_default();

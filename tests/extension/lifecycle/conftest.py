@@ -46,6 +46,15 @@ def folder_of(cluster: Cluster, connection: Connection) -> Path:
     return cluster.place.data / "pgboost" / str(database)
 
 
+# Files that a statement makes in the data directory, and must not leave there.
+UNFINISHED = ("pgboost/*/*.tmp", "pg_stat_tmp/pgboost_train*", "base/pgsql_tmp/*")
+
+
+def unfinished(data: Path) -> list[Path]:
+    """Files that a statement began and did not end."""
+    return [path for pattern in UNFINISHED for path in data.glob(pattern)]
+
+
 def mapped(connection: Connection) -> dict[str, int]:
     """The image files that the connection's backend has mapped, and their bytes."""
     sizes: dict[str, int] = {}

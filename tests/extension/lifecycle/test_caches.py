@@ -163,7 +163,7 @@ def homes(connection: Connection) -> None:
 def test_a_statement_ends_while_caches_are_discarded(
     connection: Connection, statement: str, batch: str
 ) -> None:
-    """With the same result. tests/extension/long/test_regression_settings.py runs whole SQL files so."""
+    """With the same result. tests/extension/long/test_regression_runs.py runs whole SQL files so."""
     connection.execute(f"SET pgboost.enable_batch = {batch}")
     expected = connection.execute(statement).fetchall()
     assert len(expected) >= 3

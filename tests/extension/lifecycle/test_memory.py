@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -194,6 +194,25 @@ def test_many_cancelled_statements_leave_nothing(connection: Connection) -> None
 
     assert grows_by(connection, cancel, 500 * TIMES) < MOST_GROWTH_KB
     assert one(connection, "SELECT count(*) FROM pgboost_models WHERE name = 'never'") == 0
+
+
+@pytest.mark.parametrize("milliseconds", [0, 300])
+def test_many_trainings_leave_nothing(connection: Connection, milliseconds: int) -> None:
+    """Whether they end by themselves or by a timeout of this length."""
+    connection.execute("CREATE EXTENSION IF NOT EXISTS pgboost_train")
+    train = "SELECT * FROM train_model('trained', 'rows', 'f1', rounds => %s, features => '{f2}')"
+    cut_off = pytest.raises(errors.QueryCanceled) if milliseconds else nullcontext()
+
+    def again() -> None:
+        connection.execute(f"SET statement_timeout = {milliseconds}")
+        with cut_off:
+            connection.execute(train, (1_000_000 if milliseconds else 2,))
+        reset_statement_timeout(connection)
+
+    again()
+    before = descriptors(connection)
+    assert grows_by(connection, again, 10 * TIMES) < MOST_GROWTH_KB
+    assert descriptors(connection) <= before + 2
 
 
 def test_a_file_above_the_limit_is_refused_before_it_is_read(connection: Connection) -> None:

@@ -1,21 +1,83 @@
-"""A statement that fails in the middle, by an error or a panic, leaks nothing, and the session goes on."""
+"""Statements that fail or wait in the middle, at places that a session names.
 
+After an error or a panic nothing is leaked, and the session goes on; while one session waits, another changes
+the model. The places are those of extension/pg_interface/src/fault.rs, in libraries built for these tests
+alone, which the server finds first in dynamic_library_path.
+"""
+
+import os
 import re
+import subprocess
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from tests.extension.lifecycle.models import grown, load, one
+from tests.connections import waits
+from tests.extension.lifecycle.conftest import PREFERRED_PORT, unfinished
+from tests.extension.lifecycle.models import constant, grown, load, one, value
 from tests.extension.lifecycle.test_memory import descriptors, private_kb
-from tests.extension.long.faulty import server
-from tests.extension.long.unfinished import unfinished
 from tests.extension.train.running import trainers
 from tests.times import TIMES
-from tools.cluster import Cluster
+from tools.cluster import Cluster, start, stop
+from tools.cluster.server import installed
 
-__all__ = ["server"]
+ROOT = Path(__file__).resolve().parents[3]
+STATE = ROOT / ".test" / "faults"
+BUILT = ROOT / ".build" / "faults"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A server with the libraries that fail, three models, rows, and a file of two parts."""
+    variables = os.environ | {"PGBOOST_FAULTS": "1"}
+    subprocess.run(["tools/toolchain/build.sh"], cwd=ROOT, env=variables, check=True)
+    libraries = _libraries()
+    stop(STATE, delete=True)
+    running, _ = start(
+        STATE, PREFERRED_PORT, {"dynamic_library_path": f"{libraries}:$libdir", "jit": "off"}
+    )
+    with running.connect() as connection:
+        connection.execute("CREATE EXTENSION pgboost_train CASCADE")
+        for seed, name in enumerate(("m", "m", "unseen")):
+            load(connection, name, grown(30, 6, seed=seed))
+        connection.execute("CREATE TABLE file (content bytea)")
+        connection.execute("INSERT INTO file VALUES (%s)", (grown(400, 8, seed=2),))
+        values = ", ".join(f"random()::real AS f{i + 1}" for i in range(10))
+        connection.execute(f"CREATE TABLE rows AS SELECT {values} FROM generate_series(1, 2000)")
+        connection.execute(
+            "CREATE TABLE kept (f1 real); CREATE TRIGGER kept BEFORE INSERT ON kept FOR EACH ROW"
+            " EXECUTE FUNCTION pgboost_maintain_score('a', 'b', 'c', 'd')"
+        )
+        load(connection, "classes", _classes())
+        connection.execute("SELECT set_alias('m@2', 'best')")
+        connection.execute("SELECT set_baseline('m', 'rows')")
+    yield running
+    stop(STATE, delete=True)
+
+
+def _classes() -> bytes:
+    content = grown(30, 6).replace(b"reg:squarederror", b"binary:logistic")
+    return content.replace(b'"base_score": "0E0"', b'"base_score": "5E-1"')
+
+
+def _libraries() -> Path:
+    """A folder like PostgreSQL's, with the libraries and the files next to them."""
+    folder = BUILT / "libraries"
+    folder.mkdir(exist_ok=True)
+    found = {
+        f"{name}.so": BUILT / "release" / f"lib{name}.so" for name in ("pgboost", "pgboost_train")
+    }
+    for name, target in (
+        found | {"pgboost_train": installed("--pkglibdir") / "pgboost_train"}
+    ).items():
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(target)
+    return folder
+
 
 KINDS = {"error": "58030", "postgres": "3F000", "panic": "XX000"}
 COLUMNS = ", ".join(f"f{i + 1}" for i in range(10))
@@ -223,3 +285,84 @@ def test_installed_libraries_have_no_places(cluster: Cluster, dbname: str) -> No
         assert (
             one(connection, "SELECT predict('m', ARRAY[1,1,1,1,1,1,1,1,1,1]::real[])") is not None
         )
+
+
+@pytest.fixture
+def three(server: Cluster) -> Iterator[tuple[psycopg.Connection, ...]]:
+    """An administrator, a session that will wait, and another; and a model k whose version 1 answers 1."""
+    with server.connect() as admin, server.connect() as waiting, server.connect() as other:
+        load(admin, "k", constant(1))
+        yield admin, waiting, other
+        admin.execute("SELECT drop_model(name) FROM pgboost_models WHERE name = 'k' LIMIT 1")
+
+
+def meanwhile(
+    three: tuple[psycopg.Connection, ...], place: str, statement: str, then: Callable[[], object]
+) -> object:
+    """Runs a change while the statement waits at the place; returns the statement's answer."""
+    admin, waiting, _ = three
+    waiting.execute("SET fault.kind = 'wait'")
+    waiting.execute(f"SET fault.place = '{place}'")
+    admin.execute("SELECT pg_advisory_lock(1)")
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(one, waiting, statement)
+        try:
+            waits(admin, waiting)
+            then()
+        finally:
+            admin.execute("SELECT pg_advisory_unlock(1)")
+        answer.exception(timeout=30)
+    waiting.execute("RESET fault.place")
+    return answer.result()
+
+
+@pytest.mark.parametrize("place", ["registry: opened", "image: opened"])
+@pytest.mark.parametrize("change", ["deploy", "drop"])
+def test_a_model_changes_while_it_is_looked_up(three, place: str, change: str) -> None:
+    """The statement gives the answer of a version that was right while it ran, the next one that of today."""
+    _, waiting, other = three
+    load(other, "k", constant(2))
+    other.execute("SELECT deploy_model('k@1')")
+    changes = {"deploy": "SELECT deploy_model('k@2')", "drop": "SELECT drop_model('k')"}
+    try:
+        answer = meanwhile(
+            three, place, "SELECT predict('k', 1)", lambda: other.execute(changes[change])
+        )
+        assert answer in ({1, 2} if change == "deploy" else {1})
+    except psycopg.errors.UndefinedObject:
+        assert change == "drop"
+    waiting.execute("RESET fault.place")
+    if change == "deploy":
+        assert value(waiting, "k") == value(other, "k") == 2
+    else:
+        for connection in (waiting, other):
+            with pytest.raises(psycopg.errors.UndefinedObject):
+                value(connection, "k")
+
+
+@pytest.mark.parametrize("place", ["load: stored", "load: part stored", "image: not renamed"])
+def test_a_load_in_the_middle_hides_nothing_and_shows_nothing(three, place: str) -> None:
+    admin, waiting, other = three
+
+    def look() -> None:
+        assert value(other, "k") == 1
+        with pytest.raises(psycopg.errors.UndefinedObject):
+            value(other, "k@2")
+
+    content = constant(7).decode()
+    assert meanwhile(three, place, f"SELECT load_model('k', '{content}')", look) == 2
+    assert value(other, "k") == value(waiting, "k") == value(admin, "k@2") == 7
+
+
+def test_two_sessions_write_the_same_image(three) -> None:
+    """One waits before it renames its file, when the other's is already there."""
+    admin, _, other = three
+    content = constant(8).decode()
+
+    def statement(name: str) -> str:
+        return f"SELECT load_model('{name}', '{content}')"
+
+    meanwhile(three, "image: not renamed", statement("w"), lambda: one(other, statement("o")))
+    for connection in three:
+        assert value(connection, "w") == value(connection, "o") == 8
+    admin.execute("SELECT drop_model('w'), drop_model('o')")

@@ -23,17 +23,15 @@ import psycopg
 import pytest
 
 from tests.conftest import SETTINGS
-from tests.extension.lifecycle.conftest import PREFERRED_PORT
+from tests.extension.lifecycle.conftest import PREFERRED_PORT, unfinished
 from tests.extension.lifecycle.models import constant, load, one
 from tests.extension.lifecycle.test_crash import connect_after_recovery
 from tests.extension.lifecycle.test_memory import descriptors, private_kb
 from tests.extension.lifecycle.test_standby import replayed
-from tests.extension.long.answers import GUEST, NAMES, Answers
-from tests.extension.long.clock import JUMPS, LIBRARY, WITHIN_A_SECOND, Clock
+from tests.extension.long.answers import GUEST, NAMES, SHAPES, Answers
 from tests.extension.long.pooler import Pooler
-from tests.extension.long.shapes import SHAPES
-from tests.extension.long.small_disk import SMALL, filled, on_small_disk
-from tests.extension.long.unfinished import unfinished
+from tests.extension.long.test_clock import JUMPS, LIBRARY, WITHIN_A_SECOND, Clock
+from tests.extension.long.test_full_disk import SMALL, filled, on_small_disk
 from tests.extension.long.week import (
     CHECKPOINT_FAILED,
     CONCURRENTLY,

@@ -16,7 +16,19 @@ import numpy as np
 import psycopg
 import xgboost as xgb
 
-from tests.extension.long.answers import FILES, GUEST, NAMES, ROWS, Answers, Ledger
+from tests.extension.long.answers import (
+    COLUMNS,
+    FILES,
+    GUEST,
+    NAMES,
+    OF_ONE,
+    OF_OWNER,
+    ROWS,
+    SHAPES,
+    Answers,
+    Ledger,
+    is_right,
+)
 from tests.extension.long.identities import (
     EXTENSION_OWNER,
     IN_USE,
@@ -25,7 +37,6 @@ from tests.extension.long.identities import (
     Registry,
 )
 from tests.extension.long.pooler import Pooler
-from tests.extension.long.shapes import COLUMNS, OF_ONE, OF_OWNER, SHAPES, is_right
 from tests.extension.long.test_identities import CHANGES
 from tools.cluster import Cluster
 
