@@ -59,4 +59,4 @@ if command -v go >/dev/null; then
 else
     say "prose was not checked: no Go is installed"
 fi
-.venv/bin/pytest -q tests/test_promises.py tests/test_links.py tests/test_blocks.py
+.venv/bin/pytest -q tests/test_pages.py
