@@ -15,7 +15,7 @@ from bench.systems.http import Http
 from bench.topology import on_this_machine
 from bench.workload import WORKLOADS, Set
 from tests.bench.baseline.conftest import Client
-from tests.bench.baseline.test_keep_alive import MOST_ALONE, PAIR, alone
+from tests.bench.baseline.test_service import MOST_ALONE, PAIR, alone
 
 WORKLOAD = replace(
     WORKLOADS["quick"], rows=5_000, keys=10, cells={"tenants": Set(("tenants",), (1,), (3,))}
