@@ -3,7 +3,7 @@
 //! The reference walk and the compiled model must have XGBoost's bits for margins and leaf ids; values
 //! may differ by 2 units in the last place, since they depend on the C library's `expf`. Cases are
 //! found by listing the archive, so the tests also require their number.
-//! `tests/golden/xgboost/README.md` says how the files were made.
+//! `tests/golden/README.md` says how the files were made.
 
 #![allow(
     clippy::unwrap_used,

@@ -2,7 +2,7 @@
 //!
 //! Each model is read from `cbm` and from JSON, and evaluated by the reference walk and the compiled
 //! model. Margins must have CatBoost's bits as f64, values its bits as f32, and leaves and classes be
-//! equal; contributions are close to CatBoost's doubles. `tests/golden/catboost/README.md` says how the
+//! equal; contributions are close to CatBoost's doubles. `tests/golden/README.md` says how the
 //! files were made.
 
 #![allow(

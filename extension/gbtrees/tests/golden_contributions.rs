@@ -1,7 +1,7 @@
 //! Compares contributions with XGBoost's on golden models of six releases.
 //!
 //! XGBoost computes in f32 by a recursion, since 3.4 by quadrature, so errors are relative to the
-//! largest contribution. `tests/golden/xgboost/README.md` says how the files were made.
+//! largest contribution. `tests/golden/README.md` says how the files were made.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 

@@ -3,7 +3,7 @@
 //! The reference walk and every kernel, row by row and in batches, must have LightGBM's bits for raw
 //! scores and leaves, all in f64; values may differ by 2 units in the last place, since they depend on
 //! the C library's `exp`. Cases are found by listing the archive, so the tests also require their
-//! number. `tests/golden/lightgbm/README.md` says how the files were made.
+//! number. `tests/golden/README.md` says how the files were made.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 

@@ -1,7 +1,7 @@
 //! Compares the engine with ONNX Runtime on the models in `tests/golden/onnx`.
 //!
 //! The reference walk and every kernel, row by row and in batches, must agree to the bit. Values must
-//! be within 1 ULP of f32 of ONNX Runtime's, and classes equal. `tests/golden/onnx/README.md` says how
+//! be within 1 ULP of f32 of ONNX Runtime's, and classes equal. `tests/golden/README.md` says how
 //! the files were made.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]

@@ -1,7 +1,7 @@
 """The models: training data and parameters.
 
 A case is a function that returns a `Trained`. Cases marked `core` are trained by every release, the others by
-those that README.md names. `since` is the first release that can train the case.
+those that ../README.md names. `since` is the first release that can train the case.
 """
 
 import dataclasses

@@ -3,7 +3,7 @@
     train.py <folder> [--core]
 
 Writes <folder>/<release>/<case>.txt and <case>.expected.json. expect.py then adds the newest release's
-predictions. README.md says how all releases are run.
+predictions. ../README.md says how all releases are run.
 """
 
 import os

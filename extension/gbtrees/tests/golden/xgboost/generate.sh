@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes every golden model and every expected prediction again. README.md says what is what.
+# Makes every golden model and every expected prediction again. ../README.md says what is what.
 #
 #   generate.sh <folder for the virtual environments> [<folder for the results>]
 #

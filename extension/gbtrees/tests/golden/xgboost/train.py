@@ -3,7 +3,7 @@
     train.py <folder> [--core]
 
 Writes <folder>/<release>/<case>.json, or also <case>.ubj, and <case>.expected.json. expect.py then adds
-the newest release's predictions. README.md says how all releases are run.
+the newest release's predictions. ../README.md says how all releases are run.
 """
 
 import json
