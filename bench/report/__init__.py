@@ -1,1 +1,0 @@
-"""Generates the pages and pictures of docs/benchmarks/ from the result files alone."""

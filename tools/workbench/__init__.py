@@ -1,1 +1,0 @@
-"""Shared by the demo, the comparison and the tests: models, loading and console output."""
