@@ -1,4 +1,4 @@
-"""What pages name is there: links to files and headings, files in code, tests of promises and of scripts.
+"""Names in pages lead somewhere: links to files and headings, files in code, tests of promises, scripts.
 
 Blocks of code are read by their language: two lines that became one are an error.
 """

@@ -1,4 +1,4 @@
-"""The SQL regression gives the same output beside itself, and with settings that change how a statement runs.
+"""The SQL regression gives the same output twice at once, and with settings that change how a statement runs.
 
 All databases share their roles: each copy of a file makes roles with separate names, and no two files make
 the same. On a PostgreSQL built with --enable-cassert also with every cache thrown away at each chance, which
