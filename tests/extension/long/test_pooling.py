@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from tests.extension.lifecycle.models import constant, load
-from tests.extension.lifecycle.test_stress import DEPLOYS, Deploys, deploy, read
+from tests.extension.lifecycle.test_writers import DEPLOYS, Deploys, deploy, read
 from tests.extension.long.pooler import Pooler
 from tests.times import TIMES
 from tools.cluster import Cluster

@@ -13,9 +13,8 @@ from pathlib import Path
 
 from tests.conftest import PREFERRED_PORT, SETTINGS
 from tests.extension.pages import notebook, recording
-from tests.extension.pages.blocks import ROOT, Section, page, sections
+from tests.extension.pages.blocks import ROOT, Section, outputs, page, sections
 from tests.extension.pages.conftest import BY_SECTION, copy, make
-from tests.extension.pages.running import outputs
 from tests.state import STATE
 from tools.cluster import start, stop
 

@@ -8,8 +8,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.extension.pages.blocks import sections
-from tests.extension.pages.running import outputs
+from tests.extension.pages.blocks import outputs, sections
 from tools.cluster import Cluster
 
 QUICK_START = "docs/quick-start.md"

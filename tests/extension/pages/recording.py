@@ -12,8 +12,7 @@ from html import escape
 
 import pexpect
 
-from tests.extension.pages.blocks import DOCS, Block, page
-from tests.extension.pages.running import ONE_THREAD, PSQL
+from tests.extension.pages.blocks import DOCS, ONE_THREAD, PSQL, Block, page
 from tools.cluster import Cluster
 
 CAST = DOCS / "session.cast"

@@ -9,9 +9,8 @@ import pytest
 from nbformat import NotebookNode
 
 from tests.extension.pages import notebook, recording
-from tests.extension.pages.blocks import DOCS, FENCED, ROOT, page
+from tests.extension.pages.blocks import DOCS, FENCED, ROOT, compared, page, same
 from tests.extension.pages.conftest import copy
-from tests.extension.pages.running import compared, same
 from tools.cluster import Cluster
 from tools.cluster.server import installed
 

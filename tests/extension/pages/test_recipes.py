@@ -12,9 +12,8 @@ import pytest
 from sklearn import metrics
 from sklearn.calibration import calibration_curve
 
-from tests.extension.pages.blocks import Section, sections
+from tests.extension.pages.blocks import Section, compared, sections
 from tests.extension.pages.conftest import copy
-from tests.extension.pages.running import compared
 from tools.cluster import Cluster
 from tools.cluster.server import installed
 
