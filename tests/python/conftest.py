@@ -9,7 +9,7 @@ import psycopg
 import psycopg2
 import pytest
 import sqlalchemy
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
 import pgboost
 from tools.cluster import Cluster
@@ -71,15 +71,27 @@ def spark(tmp_path: Path) -> Path:
     return tmp_path / "spark"
 
 
-@pytest.fixture(params=["string", "psycopg", "psycopg2", "engine", "engine2", "core", "session"])
+@pytest.fixture(params=[
+    "string", "url", "psycopg", "psycopg2", "raw", "pool", "engine", "engine2", "core", "session", "scoped",
+    "driver",
+])  # fmt: skip
 def given(cluster: Cluster, dbname: str, request: pytest.FixtureRequest) -> Iterator[Any]:
     """Yields each kind of connection."""
     conninfo = cluster.conninfo(dbname)
     if request.param == "string":
         yield conninfo
+    elif request.param == "url":
+        yield f"postgresql+psycopg2://postgres@/{dbname}?host={cluster.host}&port={cluster.port}"
     elif request.param == "psycopg":
         with psycopg.connect(conninfo) as connection:
             yield connection
+    elif request.param == "raw":
+        with psycopg.connect(conninfo, cursor_factory=psycopg.RawCursor) as connection:
+            yield connection
+    elif request.param == "pool":
+        pools = pytest.importorskip("psycopg_pool")
+        with pools.ConnectionPool(conninfo, min_size=1) as pool:
+            yield pool
     elif request.param == "psycopg2":
         connection = psycopg2.connect(conninfo)
         yield connection
@@ -93,6 +105,14 @@ def given(cluster: Cluster, dbname: str, request: pytest.FixtureRequest) -> Iter
         elif request.param == "core":
             with engine.connect() as opened:
                 yield opened
+        elif request.param == "driver":
+            fairy = engine.raw_connection()
+            yield fairy
+            fairy.close()
+        elif request.param == "scoped":
+            scope = scoped_session(sessionmaker(engine))
+            yield scope
+            scope.remove()
         else:
             with Session(engine) as session:
                 yield session

@@ -1,17 +1,20 @@
 """Frames are predicted and explained in SQL through every kind of connection."""
 
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import psycopg
 import psycopg2
 import pytest
-import sqlalchemy
 import xgboost
 from psycopg import Connection
 
+import lightgbm
 import pgboost
+from tests.connections import make_table
 from tests.python.models import FRAME, NUMBER, THREE, Changed
 from tools.cluster import Cluster
 
@@ -40,6 +43,21 @@ def regressor(cluster: Cluster, dbname: str) -> xgboost.XGBRegressor:
     return model
 
 
+@pytest.fixture(scope="module")
+def of_texts(cluster: Cluster, dbname: str) -> tuple[Any, pd.DataFrame]:
+    """Stores a model of texts as `texts`, and its rows with a time in the table `seen`."""
+    texts = np.resize(np.array(["é", "NULL", None, "e"], object), len(FRAME))
+    rows = FRAME[["other"]].astype(float).assign(**{"Größe": pd.Series(texts, dtype="category")})
+    model = lightgbm.LGBMRegressor(n_estimators=5, min_data_per_group=1, verbose=-1)
+    model.fit(rows, NUMBER + (texts == "é") * 9 - (texts == "NULL") * 9)
+    with cluster.connect(dbname) as connection:
+        pgboost.push(connection, "texts", model)
+        cells = rows.astype(object).where(rows.notna(), None).assign(seen="2001-02-03")
+        columns = 'other float8, "Größe" text, seen timestamp'
+        make_table(connection, "seen", columns, cells.to_numpy().tolist())
+    return model, rows
+
+
 def test_every_connection_predicts(given: Any, regressor: xgboost.XGBRegressor) -> None:
     found, expected = pgboost.predict(given, "number", FRAME), regressor.predict(FRAME)
     assert found.dtype == np.float32
@@ -53,18 +71,41 @@ def test_every_connection_predicts(given: Any, regressor: xgboost.XGBRegressor) 
 def test_every_connection_commits_as_it_does(
     given: Any, regressor: xgboost.XGBRegressor, connection: Connection
 ) -> None:
-    """A string and an engine commit at once, all others with the caller; a refusal changes nothing."""
+    """A string, a pool and an engine commit at once, others with the caller; a refusal changes nothing."""
     connection.execute("SELECT drop_model(name) FROM pgboost_models WHERE name = 'sent' LIMIT 1")
     with pytest.raises(pgboost.PredictionsDifferError):
         pgboost.push(given, "sent", CHANGED, check=FRAME)
     assert pgboost.push(given, "sent", regressor, params={"eta": 0.1}, metrics={"rmse": 1.5}) == 1
-    commits = isinstance(given, (str, sqlalchemy.Engine))
-    if not commits:
+    if hasattr(given, "commit"):
         assert connection.execute(SENT).fetchone() is None
         given.commit()
     assert connection.execute(SENT).fetchone() == ({"eta": 0.1}, {"rmse": 1.5})
     with pytest.raises(LookupError, match='model "none" does not exist'):
         pgboost.predict(given, "none", FRAME)
+
+
+@pytest.mark.parametrize("setting", [
+    (psycopg, "client_encoding", "LATIN1"), (psycopg, "client_encoding", "SQL_ASCII"),
+    *[(driver, *setting) for driver in (psycopg, psycopg2) for setting in (
+        ("extra_float_digits", "-15"), ("DateStyle", "German, DMY"), ("array_nulls", "off"))],
+], ids=lambda setting: f"{setting[0].__name__}, {setting[2]}")  # fmt: skip
+@pytest.mark.parametrize("autocommit", [False, True])
+def test_settings_of_a_session_change_no_value(
+    cluster: Cluster, dbname: str, of_texts: Any, setting: Any, autocommit: bool
+) -> None:
+    (model, rows), (driver, name, value) = of_texts, setting
+    with closing(driver.connect(cluster.conninfo(dbname))) as connection:
+        connection.autocommit = autocommit
+        cursor = connection.cursor()
+        cursor.execute("SELECT set_config(%s, %s, false)", [name, value])
+        found = pgboost.predict(connection, "texts", rows)
+        np.testing.assert_array_equal(found, model.predict(rows).astype(np.float32))
+        assert pgboost.verify(connection, "texts", model, "seen").differing == 0
+        with pytest.raises(pgboost.ArgumentError):
+            pgboost.predict(connection, "texts", None)
+        assert pgboost.models(connection)[0].loaded_at.year > 2000
+        cursor.execute("SELECT convert_to(current_setting(%s), 'UTF8')", [name])
+        assert bytes(cursor.fetchone()[0]).decode() == value
 
 
 @pytest.mark.parametrize("autocommit", [False, True])
@@ -137,8 +178,8 @@ def test_text_and_names_of_any_characters(connection: Connection) -> None:
     frame.loc[5, "city %s"] = None
     model = xgboost.XGBRegressor(n_estimators=8, enable_categorical=True, max_cat_to_onehot=1)
     model.fit(frame, np.arange(200) % 7)
-    pgboost.push(connection, "texts", model, feature_names=list(frame.columns))
-    found = pgboost.predict(connection, "texts", frame)
+    pgboost.push(connection, "names", model, feature_names=list(frame.columns))
+    found = pgboost.predict(connection, "names", frame)
     np.testing.assert_array_equal(found, model.predict(frame))
 
 

@@ -1,8 +1,8 @@
 """Opens whatever is given as `connection`.
 
-That is a connection of psycopg 3 or psycopg 2; an engine, a connection or a session of SQLAlchemy with one of
-these; or a connection string. Asynchronous ones are refused. Notices and warnings of the server become
-warnings of Python.
+That is a connection of psycopg 3 or psycopg 2, or a pool of psycopg 3; an engine, a connection or a session
+of SQLAlchemy with one of these; or a connection string. Asynchronous ones are refused. Notices and warnings
+of the server become warnings of Python, and values are whole whatever the session's settings are.
 """
 
 from __future__ import annotations
@@ -21,8 +21,19 @@ from psycopg.rows import tuple_row
 
 from .errors import ArgumentError, PgboostWarning, told, warn
 
-# psycopg.Connection, psycopg2's, SQLAlchemy's Engine, Connection or Session, or a string.
+# psycopg.Connection, its pool, psycopg2's, SQLAlchemy's Engine, Connection or Session, or a string.
 Connection: TypeAlias = Any
+# Changes settings that would shorten numbers, or have dates, NULL or texts written in another way.
+_SETTINGS = """
+    SELECT name, setting, pg_catalog.set_config(name, needed, %s)
+      FROM (SELECT *, pg_catalog.current_setting(name) AS setting
+              FROM (VALUES ('extra_float_digits', '1', '[123]'), ('datestyle', 'ISO', 'ISO.*'),
+                           ('array_nulls', 'on', 'on'){}) AS s (name, needed, pattern)) AS t
+     WHERE setting !~ ('^' || pattern || '$')
+"""
+_RESTORED = "SELECT pg_catalog.set_config(%s, %s, %s)"
+# The states of a connection of libpq that takes statements, without and with a transaction.
+_IDLE, _IN_TRANSACTION = 0, 2
 # Connections to whose messages a call listens, so that a call inside it does not repeat them.
 _HEARD: set[int] = set()
 
@@ -32,6 +43,8 @@ class Database:
 
     # A statement that psycopg prepares fails once a table of its name has other columns.
     _options: ClassVar[dict[str, Any]] = {"prepare": False}
+    # psycopg reads jsonb as UTF-8 in any encoding; psycopg 2 knows only of encodings that it has set.
+    _encoding = ", ('client_encoding', 'UTF8', 'UTF8')"
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
@@ -77,7 +90,28 @@ class Database:
         finally:
             self.connection.remove_notice_handler(handle)
 
+    @contextmanager
+    def exact(self) -> Iterator[None]:
+        """Has values sent and read whole; at the end the settings are as they were."""
+        state = self.connection.info.transaction_status
+        is_local = not self.connection.autocommit or state == _IN_TRANSACTION
+        query = sql.SQL(_SETTINGS).format(sql.SQL(self._encoding))
+        changed = self.fetched(query, [is_local])[1]
+        try:
+            yield
+        finally:
+            # A transaction that has failed restores them when it is rolled back.
+            if self.connection.info.transaction_status in (_IDLE, _IN_TRANSACTION):
+                for before in changed:
+                    # Of SQL_ASCII, psycopg reads texts as bytes.
+                    texts = [one.decode() if isinstance(one, bytes) else one for one in before]
+                    self.fetched(sql.SQL(_RESTORED), [*texts[:2], is_local])
+
     def _cursor(self) -> Any:
+        kind, raw = self.connection.cursor_factory, getattr(psycopg, "RawCursor", None)
+        if raw is not None and issubclass(kind, raw):
+            # Its statements have $1 in place of %s.
+            return psycopg.Cursor(self.connection, row_factory=tuple_row)
         return self.connection.cursor(row_factory=tuple_row)
 
     def _parameters(self) -> dict[str, Any]:
@@ -88,6 +122,7 @@ class _OfPsycopg2(Database):
     """A connection of psycopg 2."""
 
     _options: ClassVar[dict[str, Any]] = {}
+    _encoding = ""
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -138,7 +173,7 @@ def connected(connection: Connection) -> Iterator[Database]:
                 return
             _HEARD.add(key)
             try:
-                with database.heard(messages.append):
+                with database.heard(messages.append), database.exact():
                     yield database
             finally:
                 _HEARD.remove(key)
@@ -151,7 +186,11 @@ def connected(connection: Connection) -> Iterator[Database]:
 @contextmanager
 def _opened(connection: Connection) -> Iterator[Database]:
     if isinstance(connection, str):
-        with psycopg.connect(connection) as opened:
+        # A URL of SQLAlchemy names its driver.
+        with psycopg.connect(re.sub(r"^(postgres(ql)?)\+\w+://", r"\1://", connection)) as opened:
+            yield Database(opened)
+    elif _is(connection, "psycopg_pool", "ConnectionPool"):
+        with connection.connection() as opened:
             yield Database(opened)
     elif _is(connection, "sqlalchemy.engine", "Engine"):
         with connection.begin() as opened:
@@ -161,16 +200,18 @@ def _opened(connection: Connection) -> Iterator[Database]:
         if not connection.in_transaction():
             connection.begin()
         yield _driven(connection.connection.driver_connection)
-    elif _is(connection, "sqlalchemy.orm", "Session"):
+    elif _is(connection, "sqlalchemy.pool", "PoolProxiedConnection"):
+        yield _driven(connection.driver_connection)
+    elif _is(connection, "sqlalchemy.orm", "Session", "scoped_session"):
         yield _driven(connection.connection().connection.driver_connection)
     else:
         yield _driven(connection)
 
 
-def _is(given: Any, module: str, name: str) -> bool:
-    """Returns whether the object is of a class of a module, which may not be imported."""
-    kind = getattr(sys.modules.get(module), name, None)
-    return kind is not None and isinstance(given, kind)
+def _is(given: Any, module: str, *names: str) -> bool:
+    """Returns whether the object is of one of the classes of a module, which may not be imported."""
+    kinds = (getattr(sys.modules.get(module), name, None) for name in names)
+    return any(kind is not None and isinstance(given, kind) for kind in kinds)
 
 
 def _driven(connection: Any) -> Database:
@@ -181,6 +222,6 @@ def _driven(connection: Any) -> Database:
     kind = type(connection)
     raise ArgumentError(
         f"connection is a {kind.__module__}.{kind.__qualname__}: pass a connection of psycopg 3 or psycopg 2"
-        " that is not async, an Engine, Connection or Session of SQLAlchemy with one of these, or a string"
-        " such as 'dbname=flights' or 'postgresql://host/flights'"
+        " that is not async, a ConnectionPool of psycopg 3, an Engine, Connection or Session of SQLAlchemy"
+        " with one of these, or a string such as 'dbname=flights' or 'postgresql://host/flights'"
     )
