@@ -22,18 +22,29 @@ from bench.answers import Unequal
 from bench.generators import InvalidRun
 from bench.harness import Harness
 from bench.hosts import STATE, CommandFailed
+from bench.report.figures import ranged
+from bench.report.measured import spread
+from bench.requests import REQUESTS
+from bench.results import CellResult, Result
 from bench.site import Site
 from bench.split import NAMED, opened
 from bench.systems.description import described
-from bench.table import show
 from bench.topology import BadTopology
 from bench.workload import WORKLOADS, Cell, Workload
+from tools.workbench.console import say, table
 
 # Signals that end a run: a Ctrl-C, a kill, a closed terminal.
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Errors reported without a traceback.
 _EXPECTED = (BadTopology, CommandFailed, Unequal, InvalidRun)
 _GIVEN = {"seconds": "of a run in a closed loop", "repetitions": "of each cell", "rows": "flights"}
+# A column's title, the figure's name in bench/report/measured.py, and its format.
+FIGURES = (
+    ("requests/s", "rate", "whole"), ("mean ms", "mean", "three"), ("p99 ms", "p99", "three"),
+    ("server CPU us/request", "us", "tenths"),
+    ("generator CPU us/request", "generator us", "tenths"),
+    ("server MB", "mb", "whole"),
+)  # fmt: skip
 # Set once one of these signals has arrived.
 _ended = threading.Event()
 
@@ -96,6 +107,33 @@ def _ending(logs: Path | None = None) -> Iterator[None]:
         if _ended.is_set() or isinstance(error, KeyboardInterrupt):
             sys.exit(f"interrupted: no results{kept}")
         sys.exit(f"error: {error}" + (f"\n       no results{kept}" if logs else ""))
+
+
+def _figure(cell: CellResult, figure: str, way: str) -> str | None:
+    known = spread(cell, figure)
+    return known and ranged(known, way)
+
+
+def _line(cell: CellResult) -> dict[str, object]:
+    delay = None if cell.delay_ms is None else f"{cell.delay_ms:g}"
+    return {
+        "system": cell.system, "variant": cell.variant, "trees": cell.trees, "clients": cell.clients,
+        "delay ms": delay, "asked/s": cell.rate,
+        **{title: _figure(cell, figure, way) for title, figure, way in FIGURES},
+    }  # fmt: skip
+
+
+def show(result: Result) -> None:
+    """Prints a table for each kind of request, without empty columns, and the reasons for empty cells."""
+    for request in REQUESTS:
+        lines = [_line(cell) for cell in result.cells if cell.request == request]
+        if lines:
+            titles = [one for one in lines[0] if any(line[one] is not None for line in lines)]
+            print(f"\n{request}")
+            table(titles, [[line[title] for title in titles] for line in lines])
+    for why in dict.fromkeys(cell.skipped for cell in result.cells if cell.skipped):
+        say("")
+        say(f"empty: {why}")
 
 
 def measure(site: Site, cells: list[Cell], output: Path) -> None:

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from bench import processes, results, table, training
+from bench import processes, results, training
+from bench.__main__ import FIGURES, show
 from bench.generators.python_client import CLIENTS
 from bench.harness import Harness
 from bench.requests import RANKINGS, REQUESTS
@@ -182,9 +183,9 @@ def test_no_password_and_no_path_is_in_the_result(result: results.Result, state:
 def test_the_table_has_a_line_for_each_cell(
     result: results.Result, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    table.show(result)
+    show(result)
     shown = capsys.readouterr().out
-    assert all(title in shown for title, *_ in table.FIGURES)
+    assert all(title in shown for title, *_ in FIGURES)
     asked = [[str(cell.trees), str(cell.clients)] for cell in result.cells]
     lines = [line.split()[2:4] for line in shown.splitlines()]
     assert sorted(line for line in lines if line in asked) == sorted(asked)
