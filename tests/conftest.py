@@ -46,16 +46,27 @@ def dbname(cluster: Cluster, request: pytest.FixtureRequest) -> str:
 def connect(cluster: Cluster, dbname: str) -> Iterator[Connect]:
     """Opens connections, `connect(user=..., dbname=...)`, that are closed after the test.
 
-    They commit each statement by themselves unless told `autocommit=False`.
+    They commit each statement by themselves unless told `autocommit=False`. A `new` user is a role that is
+    created, and dropped after the test with what it owns in the module's database.
     """
+    database, created = dbname, []
 
     def connected(
-        user: str = "postgres", dbname: str = dbname, autocommit: bool = True
+        user: str = "postgres", dbname: str = database, autocommit: bool = True, new: bool = False
     ) -> psycopg.Connection:
+        if new:
+            with cluster.connect(database) as superuser:
+                superuser.execute(f"CREATE ROLE {user} LOGIN")
+            created.append(user)
         return cluster.connect(dbname, user, autocommit)
 
     with closed_after(connected) as connect:
         yield connect
+    if created:
+        with cluster.connect(database) as superuser:
+            query = "SELECT rolname FROM pg_roles WHERE rolname = ANY(%s)"
+            for (role,) in superuser.execute(query, (created,)).fetchall():
+                superuser.execute(f"DROP OWNED BY {role} CASCADE; DROP ROLE {role}")
 
 
 @pytest.fixture

@@ -236,9 +236,7 @@ def test_errors_are_also_builtin_exceptions(
         pgboost.pull(connection, "none")
     with pytest.raises(ValueError, match="name"):
         pgboost.push(connection, "a@b", booster())
-    connection.execute("DROP ROLE IF EXISTS python_nobody")
-    connection.execute("CREATE ROLE python_nobody LOGIN")
     with pytest.raises(PermissionError):
-        pgboost.push(connect(user="python_nobody"), "denied", booster())
+        pgboost.push(connect("python_nobody", new=True), "denied", booster())
     with pytest.raises(pgboost.ExtensionMissingError, match="CREATE EXTENSION"):
         pgboost.models(connect(dbname="template1"))

@@ -247,24 +247,20 @@ def test_a_function_of_a_version_that_goes_meanwhile_is_not_made(
 
 
 def test_a_role_that_a_model_names_cannot_be_dropped(
-    connection: Connection, owned: Connection
+    connect: Connect, connection: Connection, owned: Connection
 ) -> None:
     """Until its last privilege goes, or DROP OWNED BY takes all of them away."""
-    connection.execute("CREATE ROLE named")
-    try:
-        for way in ("SELECT revoke_model('pv', 'named')", "DROP OWNED BY named"):
-            owned.execute("SELECT grant_model('pv', 'named')")
-            with pytest.raises(errors.DependentObjectsStillExist) as raised:
-                connection.execute("DROP ROLE named")
-            assert raised.value.diag.message_detail == (
-                "privileges for type pgboost_catalog.model_privileges"
-            )
-            connection.execute("BEGIN")
-            connection.execute(way)
-            connection.execute("DROP ROLE named; ROLLBACK")
-            owned.execute("SELECT revoke_model('pv', 'named')")
-    finally:
-        connection.execute("DROP OWNED BY named; DROP ROLE named")
+    connect("named", new=True)
+    for way in ("SELECT revoke_model('pv', 'named')", "DROP OWNED BY named"):
+        owned.execute("SELECT grant_model('pv', 'named')")
+        with pytest.raises(errors.DependentObjectsStillExist) as raised:
+            connection.execute("DROP ROLE named")
+        said = raised.value.diag.message_detail
+        assert said == "privileges for type pgboost_catalog.model_privileges"
+        connection.execute("BEGIN")
+        connection.execute(way)
+        connection.execute("DROP ROLE named; ROLLBACK")
+        owned.execute("SELECT revoke_model('pv', 'named')")
 
 
 def test_privileges_removed_by_drop_owned_stay_removed(
@@ -298,8 +294,7 @@ def test_a_role_is_named_while_another_is_named_or_loses_all(
     connect: Connect, owned: Connection, blocked: Callable, first: str, able: dict[str, str]
 ) -> None:
     """Both change one row of pg_type: the second waits, and does not report a concurrent update."""
-    connection = connect()
-    connection.execute("CREATE ROLE former; CREATE ROLE latter")
+    users = {role: connect(role, new=True) for role in ("former", "latter")}
     if "former" not in able:
         owned.execute("SELECT grant_model('pv', 'former')")
     changing, loader = connect(), connect("loader")
@@ -309,18 +304,14 @@ def test_a_role_is_named_while_another_is_named_or_loses_all(
     changing.execute("COMMIT")
     ended.result()
     for role, model in able.items():
-        connection.execute(f"SET ROLE {role}")
-        assert one(connection, f"SELECT predict('{model}', 1)") in (OWNERS, LOADERS)
-        connection.execute("RESET ROLE")
-    connection.execute("DROP OWNED BY former, latter; DROP ROLE former, latter")
+        assert one(users[role], f"SELECT predict('{model}', 1)") in (OWNERS, LOADERS)
 
 
 def test_a_row_unseen_by_an_old_snapshot_stays_without_effect(
     connect: Connect, connection: Connection, owned: Connection
 ) -> None:
     """A row without effect that a transaction cannot delete fails it, instead of getting effect again."""
-    connection.execute("CREATE ROLE lost")
-    other = connect("loader")
+    lost, other = connect("lost", new=True), connect("loader")
     load(other, "other", constant(1))
     other.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1")
     owned.execute("SELECT grant_model('pv', 'lost')")
@@ -328,10 +319,8 @@ def test_a_row_unseen_by_an_old_snapshot_stays_without_effect(
     with pytest.raises(errors.SerializationFailure):
         other.execute("SELECT grant_model('other', 'lost')")
     other.execute("ROLLBACK; SELECT grant_model('other', 'lost')")
-    connection.execute("SET ROLE lost")
     with pytest.raises(errors.InsufficientPrivilege):
-        one(connection, "SELECT predict('pv', 1)")
-    connection.execute("RESET ROLE; DROP OWNED BY lost; DROP ROLE lost")
+        one(lost, "SELECT predict('pv', 1)")
 
 
 def restart_with_next_oid(spare: Cluster, oid: int) -> None:

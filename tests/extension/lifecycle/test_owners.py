@@ -1,7 +1,5 @@
 """Functions of models, and models of dropped owners: nobody loses objects, and each model has an owner."""
 
-from collections.abc import Iterator
-
 import pytest
 from psycopg import Connection, errors, sql
 
@@ -12,25 +10,15 @@ ROLES = ("alice", "bob", "carl", "dora")
 
 
 @pytest.fixture(autouse=True)
-def roles(connection: Connection) -> Iterator[None]:
-    drop_roles(connection)
+def roles(connection: Connection, connect: Connect) -> None:
     drop_all(connection)
     connection.execute("GRANT CREATE ON SCHEMA public TO public")
     for role in ROLES:
-        connection.execute(f"CREATE ROLE {role} LOGIN")
+        connect(role, new=True)
         connection.execute(
             "GRANT EXECUTE ON FUNCTION load_model, drop_model, deploy_model, create_predict_function"
             f" TO {role}"
         )
-    yield
-    drop_roles(connection)
-
-
-def drop_roles(connection: Connection) -> None:
-    for role in ROLES:
-        if one(connection, "SELECT to_regrole(%s) IS NOT NULL", (role,)):
-            connection.execute(f"DROP OWNED BY {role} CASCADE")
-            connection.execute(f"DROP ROLE {role}")
 
 
 def signature(connection: Connection) -> str:

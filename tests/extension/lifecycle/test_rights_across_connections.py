@@ -21,20 +21,15 @@ COMMIT;
 
 
 @pytest.fixture(autouse=True)
-def roles(connection: Connection) -> Iterator[None]:
+def roles(connection: Connection, connect: Connect) -> Iterator[None]:
     """A user, a group and an owner; the owner's model m answers 1."""
-    for role in ("lifecycle_user", "lifecycle_owner"):
-        connection.execute(f"CREATE ROLE {role} LOGIN")
-    connection.execute("CREATE ROLE lifecycle_group")
+    for role in ("lifecycle_user", "lifecycle_group"):
+        connect(role, new=True)
+    owner = connect("lifecycle_owner", new=True)
     connection.execute("GRANT EXECUTE ON FUNCTION load_model, drop_model TO lifecycle_owner")
-    connection.execute("SET ROLE lifecycle_owner")
-    load(connection, "m", constant(1))
-    connection.execute("RESET ROLE")
+    load(owner, "m", constant(1))
     yield
     connection.execute("SELECT drop_model('m')")
-    for role in ("lifecycle_user", "lifecycle_owner", "lifecycle_group"):
-        connection.execute(f"DROP OWNED BY {role}")
-        connection.execute(f"DROP ROLE {role}")
 
 
 def denied(connection: Connection) -> bool:

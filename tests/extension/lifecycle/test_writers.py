@@ -87,20 +87,14 @@ def test_the_second_change_waits_for_the_first(
 
 
 def test_whoever_loads_first_owns_the_model(connect: Connect, blocked: Callable) -> None:
-    admin, a, b = connect(), connect(autocommit=False), connect()
-    admin.execute("CREATE ROLE lifecycle_second")
-    try:
-        admin.execute("GRANT EXECUTE ON FUNCTION load_model TO lifecycle_second")
-        b.execute("SET ROLE lifecycle_second")
-        load(a, "m", constant(1))
-        result = blocked(b, lambda: load(b, "m", constant(2)))
-        a.commit()
-        assert isinstance(result.exception(timeout=10), errors.InsufficientPrivilege)
-        assert value(admin) == 1
-        assert one(admin, "SELECT count(*) FROM pgboost_models") == 1
-    finally:
-        b.close()
-        admin.execute("DROP OWNED BY lifecycle_second; DROP ROLE lifecycle_second")
+    admin, a, b = connect(), connect(autocommit=False), connect("second", new=True)
+    admin.execute("GRANT EXECUTE ON FUNCTION load_model TO second")
+    load(a, "m", constant(1))
+    result = blocked(b, lambda: load(b, "m", constant(2)))
+    a.commit()
+    assert isinstance(result.exception(timeout=10), errors.InsufficientPrivilege)
+    assert value(admin) == 1
+    assert one(admin, "SELECT count(*) FROM pgboost_models") == 1
 
 
 def test_a_late_writer_of_repeatable_read_gets_a_serialization_failure(connect: Connect) -> None:

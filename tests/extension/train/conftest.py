@@ -17,13 +17,11 @@ import psycopg
 import pytest
 from psycopg import Connection, errors
 
-from tests.connections import Connect
 from tools.cluster import Cluster
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PACKAGE = REPOSITORY / ".build" / "xgboost"
 Raises = Callable[..., errors.Diagnostic]
-AsRole = Callable[[str], Connection]
 
 
 @pytest.fixture(scope="module")
@@ -107,18 +105,3 @@ def raises(connection: Connection) -> Raises:
         return caught.value.diag
 
     return run
-
-
-@pytest.fixture
-def as_role(connection: Connection, connect: Connect) -> Iterator[AsRole]:
-    """Opens a connection of a new role, which is dropped after the test."""
-    made: list[str] = []
-
-    def opened(name: str) -> Connection:
-        connection.execute(f"DROP ROLE IF EXISTS {name}; CREATE ROLE {name} LOGIN")
-        made.append(name)
-        return connect(user=name)
-
-    yield opened
-    for name in made:
-        connection.execute(f"DROP OWNED BY {name}; DROP ROLE {name}")

@@ -10,9 +10,10 @@ import pytest
 from psycopg import Connection
 from sklearn import datasets
 
+from tests.connections import Connect
 from tests.extension.e2e import golden
 from tests.extension.lifecycle.models import one
-from tests.extension.train.conftest import AsRole, Raises
+from tests.extension.train.conftest import Raises
 from tests.extension.train.rows import (
     assert_alike,
     copy_table,
@@ -258,10 +259,10 @@ def test_labels_that_are_numbers(connection: Connection, raises: Raises, plain: 
 
 
 def test_only_who_may_read_the_model_continues_it(
-    connection: Connection, as_role: AsRole, raises: Raises, plain: str
+    connection: Connection, connect: Connect, raises: Raises, plain: str
 ) -> None:
     """A privilege to predict is not one to read the trees, which the new model would have."""
-    heir = as_role("heir")
+    heir = connect("heir", new=True)
     connection.execute("GRANT EXECUTE ON FUNCTION train_model, load_model TO heir")
     connection.execute("GRANT SELECT ON rows TO heir")
     call = "SELECT train_model('theirs', %s, 'y', rounds => 2, continue_from => 'base')"

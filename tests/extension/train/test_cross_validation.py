@@ -9,7 +9,8 @@ import pytest
 from psycopg import Connection
 from sklearn import datasets
 
-from tests.extension.train.conftest import AsRole, Raises
+from tests.connections import Connect
+from tests.extension.train.conftest import Raises
 from tests.extension.train.rows import diabetes, store
 
 ROUNDS = 8
@@ -189,9 +190,9 @@ def test_predictions_count_for_each_fold(connection: Connection, raises: Raises)
 
 
 def test_it_writes_nothing_and_runs_with_the_rights_of_the_caller(
-    connection: Connection, as_role: AsRole, raises: Raises
+    connection: Connection, connect: Connect, raises: Raises
 ) -> None:
-    half = as_role("half")
+    half = connect("half", new=True)
     for statement in (
         "DROP TABLE IF EXISTS rows",
         "CREATE TABLE rows AS SELECT i AS a, i * 2 AS y FROM generate_series(1, 400) AS i",

@@ -8,7 +8,7 @@ import pytest
 from psycopg import Connection, errors
 
 from tests.connections import Connect, running_since
-from tests.extension.train.conftest import AsRole, Raises
+from tests.extension.train.conftest import Raises
 from tests.extension.train.running import (
     ALLOWANCE,
     ENDLESS,
@@ -172,9 +172,9 @@ def test_timeout_acts_in_every_phase(
 
 
 def test_users_see_their_own_trainings_and_monitors_all(
-    connection: Connection, connect: Connect, untouched: None, as_role: AsRole
+    connection: Connection, connect: Connect, untouched: None
 ) -> None:
-    watcher = as_role("watcher")
+    watcher = connect("watcher", new=True)
     running = Running(connect(), ENDLESS)
     seen(connection, running.pid, "reading rows")
     count = "SELECT count(*) FROM pg_stat_progress_train_model"

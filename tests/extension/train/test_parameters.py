@@ -256,9 +256,10 @@ def test_threads_are_capped_by_a_setting_for_superusers(
     """Also if the other library, whose prefix begins alike, is loaded first."""
     train = "SELECT train_model('plain', 'rows', 'y', '{\"nthread\": 64}', 1, '{a,b}')"
     connection.execute(train)
-    connection.execute("DROP ROLE IF EXISTS capped; CREATE ROLE capped SUPERUSER LOGIN")
+    connect("capped", new=True)
+    connection.execute("ALTER ROLE capped SUPERUSER")
     connection.execute("ALTER ROLE capped SET pgboost_train.max_threads = 1")
-    capped = connect(user="capped")
+    capped = connect("capped")
     capped.execute(f"SELECT {first}")
     capped.execute(train)
     assert capped.execute("SHOW pgboost_train.max_threads").fetchone() == ("1",)
@@ -271,8 +272,6 @@ def test_threads_are_capped_by_a_setting_for_superusers(
     raises("22023", "SET pgboost_train.max_threads = -1", on=capped)
     connection.execute("ALTER ROLE capped NOSUPERUSER")
     raises("42501", "SET pgboost_train.max_threads = 64", on=capped)
-    capped.close()
-    connection.execute("DROP OWNED BY capped; DROP ROLE capped")
 
 
 @pytest.mark.parametrize(("target", "params", "outputs"), [
@@ -332,14 +331,13 @@ CASES = [
 @pytest.fixture
 def role(connection: Connection, connect: Connect) -> Iterator[Connection]:
     """A role that may train, and another role's model and table."""
-    connection.execute(f"DROP ROLE IF EXISTS {ROLE}; CREATE ROLE {ROLE} LOGIN")
+    role = connect(ROLE, new=True)
     connection.execute(f"GRANT EXECUTE ON FUNCTION train_model, load_model TO {ROLE}")
     connection.execute("SELECT * FROM train_model('theirs', %s, 'y', rounds => 1)", (FEW,))
     connection.execute(f"CREATE TABLE their_rows AS {FEW}")
-    yield connect(user=ROLE)
+    yield role
     connection.execute("GRANT EXECUTE ON FUNCTION set_baseline(text, jsonb) TO PUBLIC")
     connection.execute("DROP TABLE their_rows; SELECT drop_model('theirs')")
-    connection.execute(f"DROP OWNED BY {ROLE}; DROP ROLE {ROLE}")
 
 
 def test_a_source_that_is_read_says_so(role: Connection, raises: Raises) -> None:

@@ -12,7 +12,7 @@ from tests.connections import Connect, running_since
 from tests.extension.e2e import golden
 from tests.extension.e2e.reference import model_bytes
 from tests.extension.lifecycle.models import constant, load, one
-from tests.extension.train.conftest import AsRole, Raises
+from tests.extension.train.conftest import Raises
 from tests.extension.train.rows import verified
 
 ROWS = """SELECT i::real / 7 AS a, CASE WHEN i % 5 > 0 THEN i % 11 END AS b, sin(i)::real AS c,
@@ -121,13 +121,11 @@ def test_changes_are_seen_from_their_commit_on(connection: Connection, connect: 
 
 
 def test_rights_are_those_of_now(connection: Connection, connect: Connect, raises: Raises) -> None:
-    connection.execute("DROP ROLE IF EXISTS owners, member")
-    connection.execute("CREATE ROLE owners; CREATE ROLE member LOGIN IN ROLE owners")
-    connection.execute("GRANT EXECUTE ON FUNCTION load_model TO owners; SET ROLE owners")
-    load(connection, "owned", constant(1))
-    connection.execute("RESET ROLE; SELECT grant_model('owned', 'member')")
+    owners, member = connect("owners", new=True), connect("member", new=True)
+    connection.execute("GRANT owners TO member; GRANT EXECUTE ON FUNCTION load_model TO owners")
+    load(owners, "owned", constant(1))
+    connection.execute("SELECT grant_model('owned', 'member')")
     call = "SELECT xgboost_predict('owned', '{0}')"
-    member = connect(user="member")
     assert one(member, call) == 1
     connection.execute("REVOKE owners FROM member")
     assert raises("42501", call, on=member).message_primary == 'must be owner of model "owned"'
@@ -141,7 +139,7 @@ def test_rights_are_those_of_now(connection: Connection, connect: Connect, raise
     raises("42501", call, on=superuser)
     superuser.execute("RESET ROLE")
     assert one(superuser, call) == 1
-    connection.execute("SELECT drop_model('owned'); DROP OWNED BY owners; DROP ROLE owners, member")
+    connection.execute("SELECT drop_model('owned')")
 
 
 def test_categories_are_read_as_predict_reads_them(connection: Connection, raises: Raises) -> None:
@@ -174,9 +172,9 @@ def test_categories_are_read_as_predict_reads_them(connection: Connection, raise
     raises("42804", "SELECT * FROM verify_model('coded', %s)", (text,))
 
 
-def test_owners_only(connection: Connection, as_role: AsRole, raises: Raises) -> None:
+def test_owners_only(connection: Connection, connect: Connect, raises: Raises) -> None:
     """libxgboost needs the model's bytes, which pgboost gives to its owner alone."""
-    other = as_role("nobody_special")
+    other = connect("nobody_special", new=True)
     raises("42501", "SELECT xgboost_predict('m', '{1,2,3}')", on=other)
     connection.execute("SELECT grant_model('m', 'nobody_special')")
     said = raises("42501", "SELECT xgboost_predict('m', '{1,2,3}')", on=other)

@@ -4,7 +4,7 @@ import pytest
 from psycopg import Connection
 
 from tests.connections import Connect, Notice
-from tests.extension.train.conftest import AsRole, Raises
+from tests.extension.train.conftest import Raises
 from tests.extension.train.rows import verified
 
 ROWS = (
@@ -71,9 +71,9 @@ def test_nearest_column_is_hinted_at(raises: Raises) -> None:
 
 
 def test_rights_are_those_of_the_caller(
-    connection: Connection, as_role: AsRole, raises: Raises
+    connection: Connection, connect: Connect, raises: Raises
 ) -> None:
-    trainer = as_role("trainer")
+    trainer = connect("trainer", new=True)
     call = "SELECT set FROM train_model('theirs', %s, 'y', rounds => 2)"
     said = raises("42501", call, ("rows",), on=trainer)
     assert "train_model" in said.message_primary
@@ -91,9 +91,9 @@ def test_rights_are_those_of_the_caller(
 
 
 def test_row_level_security_hides_rows_from_the_training(
-    connection: Connection, as_role: AsRole
+    connection: Connection, connect: Connect
 ) -> None:
-    half = as_role("half")
+    half = connect("half", new=True)
     connection.execute(
         "GRANT SELECT ON rows TO half; ALTER TABLE rows ENABLE ROW LEVEL SECURITY;"
         "CREATE POLICY small ON rows FOR SELECT TO half USING (a <= 200);"
