@@ -36,16 +36,16 @@ def closed_after(connect: Connect) -> Iterator[Connect]:
         yield opened
 
 
-def until(answer: Callable[[], object], expected: object = True, seconds: float = 20) -> None:
-    """Returns once the answer is as expected; an error of the server is another answer."""
+def until(answer: Callable[[], Any], expected: object = True, seconds: float = 20) -> Any:
+    """Returns the answer once it is as expected, or true; an error of the server is another answer."""
     deadline = time.monotonic() + seconds
     while True:
         try:
             found = answer()
+            if found == expected or (expected is True and found):
+                return found
         except psycopg.Error as error:
             found = error
-        if found == expected:
-            return
         assert time.monotonic() < deadline, f"still {found!r} instead of {expected!r}"
         time.sleep(0.01)
 

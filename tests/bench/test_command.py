@@ -3,12 +3,12 @@
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from bench import processes
+from tests.connections import until
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -59,9 +59,5 @@ def test_a_run_that_is_ended_takes_its_servers_along(tmp_path: Path) -> None:
         _, errors = process.communicate(timeout=300)
     assert process.returncode == 1
     assert errors.strip().splitlines()[-1] == "interrupted: no results"
-    # The loop ends at once where all are gone.
-    deadline = time.monotonic() + 10
-    while processes.tree(started) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert processes.tree(started) == []
+    until(lambda: processes.tree(started), [], 10)
     assert [*tmp_path.iterdir()] == []

@@ -21,6 +21,7 @@ from bench.split import opened
 from bench.systems.description import described
 from bench.topology import BadTopology, on_this_machine, read
 from bench.workload import WORKLOADS, Set
+from tests.connections import until
 
 BURN = "import time\nwhile time.process_time() < {}:\n    pass\nprint('burned')"
 WAIT = "import time; print('begun', flush=True); time.sleep(60)"
@@ -52,9 +53,7 @@ def python(host: Host, program: str) -> list[str]:
 
 
 def wait_for(log: Path, text: str) -> None:
-    deadline = time.monotonic() + 20
-    while text not in log.read_text(errors="replace") and time.monotonic() < deadline:
-        time.sleep(0.02)
+    until(lambda: text in log.read_text(errors="replace"))
 
 
 def test_a_command_returns_its_output_or_raises(host: Host) -> None:
@@ -137,10 +136,7 @@ def test_servers_end_with_the_harness_even_if_it_is_killed(here: Path) -> None:
         wait_for(log, "begun\nbegun")
         time.sleep(0.5)
         run.kill()
-    deadline = time.monotonic() + 20
-    while processes.tree(pids) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not processes.tree(pids)
+    until(lambda: processes.tree(pids), [])
 
 
 def test_an_agent_ends_after_half_a_question() -> None:

@@ -8,8 +8,7 @@ import os
 import random
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import permutations
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from bench import processes
 from bench.hosts import Host, Service
 from bench.split import PREFIX, PROGRAM, split
 from bench.topology import ROLES, BadTopology, Topology
+from tests.connections import until
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -37,13 +37,6 @@ def existing() -> list[str]:
     """Returns the namespaces of runs."""
     listed = said("ip", "netns", "list").splitlines()
     return [line.split()[0] for line in listed if line.startswith(PREFIX)]
-
-
-def until(done: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 30
-    while not done():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")

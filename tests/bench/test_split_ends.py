@@ -16,8 +16,9 @@ import pytest
 from bench import processes
 from bench.split import split
 from bench.topology import BadTopology
-from tests.bench.test_split import ROOT, existing, said, until
+from tests.bench.test_split import ROOT, existing, said
 from tests.bench.test_split import pytestmark as needs_namespaces
+from tests.connections import until
 
 # Not in that module, whose namespaces exist until its end.
 pytestmark = needs_namespaces

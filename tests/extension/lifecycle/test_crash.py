@@ -12,6 +12,7 @@ import psycopg
 import pytest
 from psycopg import Connection
 
+from tests.connections import until
 from tests.extension.lifecycle.conftest import restart
 from tests.extension.lifecycle.models import ROW, constant, grown, load, one, value
 from tools.cluster import Cluster
@@ -32,14 +33,7 @@ def until_it_fails(connection: Connection) -> None:
 
 
 def connect_after_recovery(spare: Cluster) -> Connection:
-    deadline = time.monotonic() + RECOVERY_SECONDS
-    while True:
-        try:
-            return spare.connect()
-        except psycopg.OperationalError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
+    return until(spare.connect, seconds=RECOVERY_SECONDS)
 
 
 def kill_during(spare: Cluster, query: str, after: float) -> None:

@@ -8,12 +8,12 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import psycopg
 
+from tests.connections import until
 from tools.cluster import Cluster
 from tools.cluster.paths import is_free
 
@@ -72,20 +72,11 @@ class Pooler:
 
     def connect(self, user: str = "postgres") -> psycopg.Connection:
         """Opens a connection, which `stop` closes."""
-        until = time.monotonic() + START_SECONDS
-        while True:
-            try:
-                self._opened.append(
-                    psycopg.connect(
-                        host="127.0.0.1", port=self.port, dbname=self.dbname, user=user,
-                        autocommit=True, prepare_threshold=0 if self.can_prepare else None,
-                    )
-                )  # fmt: skip
-                return self._opened[-1]
-            except psycopg.OperationalError:
-                if time.monotonic() > until:
-                    raise
-                time.sleep(0.1)
+        where = {"host": "127.0.0.1", "port": self.port, "dbname": self.dbname, "user": user}
+        how = {"autocommit": True, "prepare_threshold": 0 if self.can_prepare else None}
+        opened = until(lambda: psycopg.connect(**where, **how), seconds=START_SECONDS)
+        self._opened.append(opened)
+        return opened
 
     def stop(self) -> None:
         """Closes the connections and ends the program."""

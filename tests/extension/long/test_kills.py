@@ -17,6 +17,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from tests.connections import until
 from tests.extension.lifecycle.models import constant, grown, load, one, value
 from tests.extension.lifecycle.test_crash import ROW, connect_after_recovery, kill_during
 from tests.extension.train.running import trainers
@@ -126,19 +127,16 @@ def test_kills(prepared: Cluster) -> None:
             commit_another(connection, 100 + number)
     print(f"{KILLS} kills, {acknowledged} commits meanwhile")
     assert acknowledged > KILLS
-    until = time.monotonic() + 10
-    while trainers() and time.monotonic() < until:
-        time.sleep(0.1)
-    assert not trainers()
+    until(trainers, [], 10)
     assert not list(prepared.place.data.glob("base/pgsql_tmp/*"))
 
 
 def alive(pids: Collection[int]) -> set[int]:
     """The processes that have not ended after `GRACE_SECONDS`."""
-    until = time.monotonic() + GRACE_SECONDS
+    deadline = time.monotonic() + GRACE_SECONDS
     while (
         left := {pid for pid in pids if Path(f"/proc/{pid}").exists()}
-    ) and time.monotonic() < until:
+    ) and time.monotonic() < deadline:
         time.sleep(0.05)
     return left
 

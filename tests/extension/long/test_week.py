@@ -23,6 +23,7 @@ import psycopg
 import pytest
 
 from tests.conftest import SETTINGS
+from tests.connections import until
 from tests.extension.lifecycle.conftest import PREFERRED_PORT, unfinished
 from tests.extension.lifecycle.models import constant, load, one
 from tests.extension.lifecycle.test_crash import connect_after_recovery
@@ -108,11 +109,8 @@ class Servers:
         self.week.standby = standby
 
     def until_synchronous(self, admin: psycopg.Connection) -> None:
-        until = time.monotonic() + WAIT_SECONDS
         query = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'"
-        while not one(admin, query):
-            assert time.monotonic() < until, "the standby does not follow"
-            time.sleep(0.1)
+        until(lambda: one(admin, query), seconds=WAIT_SECONDS)
 
     def kill_backend(self, generator: random.Random) -> None:
         with self.admin() as admin:
@@ -126,10 +124,10 @@ class Servers:
         data = self.primary.place.data
         postmaster = int((data / "postmaster.pid").read_text().split()[0])
         os.kill(postmaster, signal.SIGKILL)
-        until = time.monotonic() + WAIT_SECONDS
+        deadline = time.monotonic() + WAIT_SECONDS
         # A server does not start while the number of the former one is in use.
         while (left := running_in(data)) or Path(f"/proc/{postmaster}").exists():
-            assert time.monotonic() < until, left
+            assert time.monotonic() < deadline, left
             for pid in left:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
@@ -280,7 +278,7 @@ def direct(all_: list[Worker]) -> list[psycopg.Connection]:
 
 def nothing_left(week: Week) -> None:
     """A load sweeps unused images, a minute after a crash: at most one per version stays."""
-    data, until = week.primary.place.data, time.monotonic() + 2 * WAIT_SECONDS
+    data, deadline = week.primary.place.data, time.monotonic() + 2 * WAIT_SECONDS
     with week.primary.connect() as connection:
         oid = one(connection, "SELECT oid FROM pg_database WHERE datname = current_database()")
         while True:
@@ -289,7 +287,7 @@ def nothing_left(week: Week) -> None:
             images = list((data / "pgboost" / str(oid)).glob("*.image"))
             if len(images) <= versions:
                 break
-            assert time.monotonic() < until, (len(images), versions)
+            assert time.monotonic() < deadline, (len(images), versions)
             time.sleep(2)
         connection.execute("SELECT * FROM pg_stat_progress_train_model")
     assert not unfinished(data)

@@ -8,6 +8,8 @@ from typing import Any
 import psycopg
 from psycopg import Connection
 
+from tests.connections import until
+
 PATIENCE = 60
 # Seconds that a busy machine may take for something immediate.
 ALLOWANCE = 5
@@ -54,7 +56,7 @@ class Running:
 
 def seen(watcher: Connection, pid: int, phase: str, rounds: int = 0, rows: int = 0) -> Any:
     """Waits until the training is seen in the phase, with at least these rounds and rows."""
-    until = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + PATIENCE
     while True:
         row = watcher.execute(
             "SELECT phase, rows_read, round, rounds, metric, model, datname, usename "
@@ -62,7 +64,7 @@ def seen(watcher: Connection, pid: int, phase: str, rounds: int = 0, rows: int =
         ).fetchone()  # fmt: skip
         if row and row[0] == phase and row[1] >= rows and row[2] >= rounds:
             return row
-        assert time.monotonic() < until, f"never seen in that phase: {row}"
+        assert time.monotonic() < deadline, f"never seen in that phase: {row}"
         time.sleep(0.02)
 
 
@@ -89,9 +91,4 @@ def trainers(parent: int | None = None) -> list[int]:
 
 def gone(pid: int) -> bool:
     """Waits for the end of a process; whether it came."""
-    until = time.monotonic() + PATIENCE
-    while Path(f"/proc/{pid}").exists():
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.02)
-    return True
+    return until(lambda: not Path(f"/proc/{pid}").exists(), seconds=PATIENCE)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from psycopg import Connection, errors
 
-from tests.connections import Connect, running_since
+from tests.connections import Connect, running_since, until
 from tests.extension.train.conftest import Raises
 from tests.extension.train.running import (
     ALLOWANCE,
@@ -41,11 +41,12 @@ def untouched(connection: Connection) -> Iterator[None]:
     yield
     for query in ("pgboost_models WHERE name = 'long'", "pg_stat_progress_train_model"):
         assert connection.execute(f"SELECT count(*) FROM {query}").fetchone() == (0,)
-    until = time.monotonic() + PATIENCE
-    while connection.execute(FILES).fetchone() != (0,):
-        assert time.monotonic() < until, "a file of progress is left"
+
+    def files_of_progress() -> int:
         connection.execute("SELECT * FROM pgboost_catalog.progress_records()")
-        time.sleep(0.02)
+        return connection.execute(FILES).fetchone()[0]
+
+    until(files_of_progress, 0, PATIENCE)
     (temporary,) = connection.execute("SELECT count(*) FROM pg_ls_tmpdir()").fetchone()
     assert temporary == 0
     assert running_since(connection) == started

@@ -5,7 +5,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import psycopg
 import pytest
 from psycopg import Connection
 
-from tests.connections import Connect, running_since
+from tests.connections import Connect, running_since, until
 from tests.extension.lifecycle.models import one
 from tests.extension.train.running import (
     ENDLESS,
@@ -103,11 +102,7 @@ PREDICTIONS = [
 
 def predicting(pid: int) -> int:
     """The process that predicts for a backend, once there is one."""
-    until = time.monotonic() + PATIENCE
-    while not (found := trainers(pid)):
-        assert time.monotonic() < until, "nothing predicts"
-        time.sleep(0.02)
-    return found[0]
+    return until(lambda: trainers(pid), seconds=PATIENCE)[0]
 
 
 @pytest.mark.parametrize("statement", PREDICTIONS, ids=["xgboost_predict", "verify_model"])
