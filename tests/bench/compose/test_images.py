@@ -10,7 +10,7 @@ from typing import IO
 
 import pytest
 
-from tests.bench.compose.stack import REPOSITORY, STAYING, Stack, docker
+from tests.bench.compose.conftest import REPOSITORY, STAYING, Stack, docker
 
 CHUNK = 1 << 20
 GZIP = b"\x1f\x8b"

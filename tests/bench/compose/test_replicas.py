@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from psycopg import errors
 
-from tests.bench.compose.stack import REPLICAS, Stack
+from tests.bench.compose.conftest import REPLICAS, Stack
 from tools.workbench.queries import predict
 
 SUM = f"SELECT sum({predict('columns')}), count(*) FROM flights"

@@ -14,7 +14,7 @@ from bench.key_set import features_of
 from data.columns import FEATURES, LOOKED_UP
 from data.flights import Request, blocks
 from python_baseline.keys import INDICES, NAMES
-from tests.bench.compose.stack import FLIGHTS, STAYING, Stack
+from tests.bench.compose.conftest import FLIGHTS, STAYING, Stack
 from tools.workbench.queries import predict
 
 KEYS = 500

@@ -10,7 +10,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from tests.extension.clients import callers, wire
+from tests.extension.clients import programs, wire
 from tests.extension.clients.programs import missing, printed
 from tests.extension.pages.blocks import ROOT, page, sections
 from tools.cluster import Cluster
@@ -88,17 +88,17 @@ LINE = re.compile(
 )
 
 
-def protocols() -> dict[callers.Way, re.Match[str]]:
+def protocols() -> dict[programs.Way, re.Match[str]]:
     """The table's lines."""
     lines = LINE.finditer((ROOT / PAGE).read_text())
     return {(line["driver"], line["setting"] or ""): line for line in lines}
 
 
-@pytest.mark.parametrize("way", callers.PROGRAMS, ids=" ".join)
+@pytest.mark.parametrize("way", programs.PROGRAMS, ids=" ".join)
 def test_drivers_send_the_types_of_the_table(
-    way: callers.Way, environment: dict[str, str], cluster: Cluster, dbname: str
+    way: programs.Way, environment: dict[str, str], cluster: Cluster, dbname: str
 ) -> None:
-    language, program = callers.PROGRAMS[way]
+    language, program = programs.PROGRAMS[way]
     skip_without_tools(language)
     with wire.recorded(cluster.port, "churn(") as (port, sent):
         libpq = {"host": "127.0.0.1", "port": port, "user": "client", "password": PASSWORD}
@@ -106,16 +106,16 @@ def test_drivers_send_the_types_of_the_table(
         url = {"DATABASE_URL": psycopg.conninfo.make_conninfo(**libpq, dbname=dbname)}
         printed(language, program, environment | address | url | jdbc(port, dbname))
     line = protocols()[way]
-    since = int(line["since"] or callers.CALLS + 1)
-    later = [wire.NEW] + [wire.PREPARED] * callers.CALLS
+    since = int(line["since"] or programs.CALLS + 1)
+    later = [wire.NEW] + [wire.PREPARED] * programs.CALLS
     expected = [line["sends"]] * (since - 1) + later
-    assert sent == expected[: callers.CALLS]
+    assert sent == expected[: programs.CALLS]
 
 
 def test_a_line_of_the_results_is_named_for_every_driver() -> None:
     """The results' page sorts the drivers, as they come, by the lines of its table."""
     known = protocols()
-    assert known.keys() == callers.PROGRAMS.keys()
+    assert known.keys() == programs.PROGRAMS.keys()
     results = (ROOT / "docs/benchmarks/README.md").read_text()
     for (driver, setting), line in known.items():
         assert f"| one prediction, {line['result']} | " in results
