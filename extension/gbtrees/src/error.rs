@@ -6,6 +6,20 @@
 
 use std::fmt;
 
+/// Creates an error from the name of its kind and a format.
+macro_rules! fault {
+    ($kind:ident, $($message:tt)+) => {
+        $crate::Error::new($crate::ErrorKind::$kind, format!($($message)+))
+    };
+}
+
+/// Returns from the function with an error, as [`fault!`] creates it.
+macro_rules! bail {
+    ($kind:ident, $($message:tt)+) => {
+        return Err(fault!($kind, $($message)+))
+    };
+}
+
 /// The kind of an error, coarse enough to map each kind to an error code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -57,11 +57,14 @@ compile_error!(
     "files and compiled models are read and checked on 64-bit little-endian machines alone"
 );
 
+// First, so that the others have its macros.
+#[macro_use]
+mod error;
+
 mod api;
 mod compiled;
 mod decimal;
 mod ensemble;
-mod error;
 mod eval;
 mod explain;
 mod format;

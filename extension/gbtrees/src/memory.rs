@@ -8,11 +8,11 @@ use std::borrow::Cow;
 use std::collections::{HashSet, TryReserveError};
 use std::hash::Hash;
 
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 impl From<TryReserveError> for Error {
     fn from(_: TryReserveError) -> Error {
-        Error::new(ErrorKind::OutOfMemory, "out of memory")
+        fault!(OutOfMemory, "out of memory")
     }
 }
 

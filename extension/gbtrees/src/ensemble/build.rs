@@ -112,24 +112,21 @@ impl<'a> Builder<'a> {
         let outputs = parts.base_margin.len();
         check_limit(outputs, limits.outputs, "outputs")?;
         if outputs == 0 || outputs != parts.base_score.len() {
-            return Err(Error::new(
-                ErrorKind::Length,
-                format!("model has {outputs} outputs, but {} base scores", parts.base_score.len()),
-            ));
+            bail!(
+                Length,
+                "model has {outputs} outputs, but {} base scores",
+                parts.base_score.len()
+            );
         }
         if parts.base_margin.iter().any(|margin| !margin.is_finite()) {
-            let message = "the base score does not give a finite margin";
-            return Err(Error::new(ErrorKind::NotFinite, message));
+            bail!(NotFinite, "the base score does not give a finite margin");
         }
         if parts.sum_precision == Precision::Double && parts.base_margin.iter().any(|x| *x != 0.0) {
-            let message = "a sum of f64 starts from another number than 0";
-            return Err(Error::new(ErrorKind::Parameter, message));
+            bail!(Parameter, "a sum of f64 starts from another number than 0");
         }
         parts.scaling.check(outputs)?;
         if !parts.objective.transform.is_in(parts.sum_precision) {
-            let message =
-                format!("objective \"{}\" has sums of another width", parts.objective.name);
-            return Err(Error::new(ErrorKind::Unsupported, message));
+            bail!(Unsupported, "objective \"{}\" has sums of another width", parts.objective.name);
         }
         let mut model = Ensemble {
             format: parts.format,
@@ -183,8 +180,7 @@ impl<'a> Builder<'a> {
     /// Sets, per feature, whether unknown values have a code.
     pub(crate) fn set_unknown_codes(&mut self, unknown_codes: Vec<bool>) -> Result<()> {
         if ![0, self.model.num_features].contains(&unknown_codes.len()) {
-            let message = "the number of features whose unknown values have a code is wrong";
-            return Err(Error::new(ErrorKind::Length, message));
+            bail!(Length, "the number of features whose unknown values have a code is wrong");
         }
         self.model.unknown_codes = unknown_codes;
         Ok(())
@@ -225,8 +221,7 @@ impl<'a> Builder<'a> {
             || round_starts.first() != Some(&0)
             || end != Some(self.model.trees.len())
         {
-            let message = "the rounds do not ascend from 0 to the number of trees";
-            return Err(Error::new(ErrorKind::Parameter, message));
+            bail!(Parameter, "the rounds do not ascend from 0 to the number of trees");
         }
         self.model.round_starts = round_starts;
         self.model.categories.iter().flatten().try_for_each(Categories::check)?;
@@ -250,8 +245,7 @@ impl<'a> Builder<'a> {
         let before = *before.get_or_insert(this);
         let wide = self.model.value_precision == Precision::Double;
         if before != this && (wide || [before, this].contains(&Use::NumberOrZeroMissing)) {
-            let message = format!("splits of feature {feature} disagree on what it holds");
-            return Err(Error::new(ErrorKind::Unsupported, message));
+            bail!(Unsupported, "splits of feature {feature} disagree on what it holds");
         }
         Ok(())
     }
@@ -269,8 +263,7 @@ impl<'a> Builder<'a> {
         if missing == MissingRule::Nan && (all || below) {
             return Ok(());
         }
-        let message = format!("a split of feature {feature} does not fit the ranks of its values");
-        Err(Error::new(ErrorKind::Parameter, message))
+        Err(fault!(Parameter, "a split of feature {feature} does not fit the ranks of its values"))
     }
 
     fn tree(&mut self, parts: TreeParts, cancel: Cancel<'_>) -> Result<Tree> {
@@ -278,8 +271,7 @@ impl<'a> Builder<'a> {
             && output as usize >= self.model.num_outputs()
         {
             let outputs = self.model.num_outputs();
-            let message = format!("a tree adds to output {output} of a model of {outputs}");
-            return Err(Error::new(ErrorKind::OutputRange, message));
+            bail!(OutputRange, "a tree adds to output {output} of a model of {outputs}");
         }
         let depth = depth(&parts.nodes, self.limits.depth, cancel)?;
         for (id, node) in parts.nodes.iter().enumerate() {
@@ -305,8 +297,7 @@ impl<'a> Builder<'a> {
             || tree.output == TreeOutput::All
             || self.model.sum_precision != Precision::Double
         {
-            let message = "the linear models of a tree do not fit its leaves";
-            return Err(Error::new(ErrorKind::Length, message));
+            bail!(Length, "the linear models of a tree do not fit its leaves");
         }
         for (index, leaf) in tree.linear_leaves.iter().enumerate() {
             if index.is_multiple_of(NODES_PER_CHECK) || leaf.terms.len() >= NODES_PER_CHECK {
@@ -328,9 +319,7 @@ impl<'a> Builder<'a> {
                 return Err(not_finite("a coefficient of a leaf"));
             }
             if *feature as usize >= features {
-                let message =
-                    format!("a leaf multiplies feature {feature} of a model of {features}");
-                return Err(Error::new(ErrorKind::FeatureRange, message));
+                bail!(FeatureRange, "a leaf multiplies feature {feature} of a model of {features}");
             }
         }
         Ok(())
@@ -349,8 +338,7 @@ impl<'a> Builder<'a> {
         let (feature, sound) = match *node {
             Node::Deleted => return Ok(()),
             Node::Leaf { .. } | Node::LeafVector { .. } if id < tree.first_leaf as usize => {
-                let message = "a leaf lies before the first leaf";
-                return Err(Error::new(ErrorKind::TreeShape, message));
+                bail!(TreeShape, "a leaf lies before the first leaf");
             }
             Node::Leaf { value, .. } if matches!(tree.output, TreeOutput::One(_)) => {
                 return if finite(&[value]) { Ok(()) } else { Err(not_finite("a leaf")) };
@@ -362,12 +350,11 @@ impl<'a> Builder<'a> {
                 return match values {
                     Some(values) if finite(values) => Ok(()),
                     Some(_) => Err(not_finite("a leaf")),
-                    None => Err(Error::new(ErrorKind::Length, "a leaf has no vector")),
+                    None => Err(fault!(Length, "a leaf has no vector")),
                 };
             }
             Node::Leaf { .. } | Node::LeafVector { .. } => {
-                let message = "a leaf does not fit the outputs of its tree";
-                return Err(Error::new(ErrorKind::OutputRange, message));
+                bail!(OutputRange, "a leaf does not fit the outputs of its tree");
             }
             Node::Split(Split { feature, condition, .. }) => match condition {
                 SplitCondition::Compare { threshold, .. } => {
@@ -384,8 +371,7 @@ impl<'a> Builder<'a> {
         };
         let features = self.uses.len();
         if feature as usize >= features {
-            let message = format!("a split tests feature {feature} of a model of {features}");
-            return Err(Error::new(ErrorKind::FeatureRange, message));
+            bail!(FeatureRange, "a split tests feature {feature} of a model of {features}");
         }
         sound
     }
@@ -406,7 +392,7 @@ impl<'a> Builder<'a> {
 fn check_features(parts: &EnsembleParts, limits: &Limits) -> Result<()> {
     let num_features = parts.num_features;
     if num_features == 0 {
-        return Err(Error::new(ErrorKind::Parameter, "a model cannot have 0 features"));
+        bail!(Parameter, "a model cannot have 0 features");
     }
     check_limit(num_features, limits.features, "features")?;
     if !parts.feature_names.is_empty() {
@@ -418,24 +404,21 @@ fn check_features(parts: &EnsembleParts, limits: &Limits) -> Result<()> {
         (parts.ranks.len(), "lists of ranks"),
     ] {
         if length != 0 && length != num_features {
-            let message = format!("model has {num_features} features, but {length} {what}");
-            return Err(Error::new(ErrorKind::Length, message));
+            bail!(Length, "model has {num_features} features, but {length} {what}");
         }
     }
     let ascends = |ranks: &Vec<f64>| ranks.is_sorted_by(|a, b| a < b);
     if !parts.ranks.iter().all(ascends)
         || !parts.ranks.is_empty() && parts.value_precision == Precision::Single
     {
-        let message = "the numbers that rank the values of a feature do not ascend";
-        return Err(Error::new(ErrorKind::Parameter, message));
+        bail!(Parameter, "the numbers that rank the values of a feature do not ascend");
     }
     Ok(())
 }
 
 pub(crate) fn check_limit(count: usize, limit: usize, what: &str) -> Result<()> {
     if count > limit {
-        let message = format!("model has {count} {what}, more than the limit of {limit}");
-        return Err(Error::new(ErrorKind::Limit, message));
+        bail!(Limit, "model has {count} {what}, more than the limit of {limit}");
     }
     Ok(())
 }
@@ -455,7 +438,7 @@ pub(crate) fn in_tree(error: Error, tree: usize) -> Error {
 }
 
 fn not_finite(what: &str) -> Error {
-    Error::new(ErrorKind::NotFinite, format!("{what} is not a finite number"))
+    fault!(NotFinite, "{what} is not a finite number")
 }
 
 #[cfg(test)]

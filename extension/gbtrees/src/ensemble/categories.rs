@@ -10,8 +10,8 @@
 
 use std::hash::Hash;
 
+use crate::Result;
 use crate::memory::{filled, set_with_capacity};
-use crate::{Error, ErrorKind, Result};
 
 /// The values of one categorical feature in code order.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,8 +86,7 @@ impl Categories {
             _ => bytes.is_empty(),
         };
         if !ends_match {
-            let message = "the offsets of categories do not span their bytes";
-            return Err(Error::new(ErrorKind::Length, message));
+            bail!(Length, "the offsets of categories do not span their bytes");
         }
         let mut values = Vec::with_capacity(offsets.len().saturating_sub(1));
         for (start, end) in offsets.iter().zip(offsets.iter().skip(1)) {
@@ -95,11 +94,9 @@ impl Categories {
                 .ok()
                 .zip(usize::try_from(*end).ok())
                 .and_then(|(start, end)| bytes.get(start..end))
-                .ok_or_else(|| {
-                    Error::new(ErrorKind::Length, "the offsets of categories do not ascend")
-                })?;
+                .ok_or_else(|| fault!(Length, "the offsets of categories do not ascend"))?;
             let value = std::str::from_utf8(value)
-                .map_err(|_| Error::new(ErrorKind::Encoding, "a category is not UTF-8"))?;
+                .map_err(|_| fault!(Encoding, "a category is not UTF-8"))?;
             values.push(value.to_owned());
         }
         Ok(Categories::Text(values))
@@ -112,7 +109,7 @@ impl Categories {
             Categories::Integer(values) => check_unique(values.iter()),
             Categories::Float(values) => {
                 if values.iter().any(|value| value.is_nan()) {
-                    return Err(Error::new(ErrorKind::NotFinite, "a category is NaN"));
+                    bail!(NotFinite, "a category is NaN");
                 }
                 // Adding zero merges -0.0 and 0.0, which are equal.
                 check_unique(values.iter().map(|value| (value + 0.0).to_bits()))
@@ -126,7 +123,7 @@ fn check_unique<T: Hash + Eq>(values: impl ExactSizeIterator<Item = T>) -> Resul
     let mut seen = set_with_capacity(values.len())?;
     for value in values {
         if !seen.insert(value) {
-            return Err(Error::new(ErrorKind::Names, "a feature has the same category twice"));
+            bail!(Names, "a feature has the same category twice");
         }
     }
     Ok(())
@@ -144,14 +141,15 @@ impl CategorySet {
         let mut largest = 0;
         for code in codes {
             let code = usize::try_from(*code).ok().filter(|code| *code < CODES);
-            largest = largest.max(code.ok_or_else(|| {
-                Error::new(ErrorKind::CategoryRange, "a split names a category that cannot be")
-            })?);
+            largest =
+                largest.max(code.ok_or_else(|| {
+                    fault!(CategoryRange, "a split names a category that cannot be")
+                })?);
         }
         let count = largest / 32 + 1;
-        *words_left = words_left.checked_sub(count).ok_or_else(|| {
-            Error::new(ErrorKind::Limit, "the category sets of the model are too large")
-        })?;
+        *words_left = words_left
+            .checked_sub(count)
+            .ok_or_else(|| fault!(Limit, "the category sets of the model are too large"))?;
         let mut words = filled(count, 0u32)?;
         for code in codes {
             if let Some(word) = words.get_mut((*code / 32) as usize) {
@@ -209,6 +207,7 @@ pub(crate) fn code_of(value: f32) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
 
     #[test]
     fn text_is_cut_at_the_offsets() {

@@ -277,12 +277,10 @@ impl Ensemble {
         let present = self.num_rounds();
         let end = self.round_starts.get(rounds).copied().filter(|_| rounds > 0);
         let Some(end) = end else {
-            let message = format!("model has {present} rounds, so rounds cannot be {rounds}");
-            return Err(Error::new(ErrorKind::Names, message));
+            bail!(Names, "model has {present} rounds, so rounds cannot be {rounds}");
         };
         if rounds < present && self.scaling.divisor != 1.0 {
-            let message = "a model that averages its trees can only be used whole";
-            return Err(Error::new(ErrorKind::Unsupported, message));
+            bail!(Unsupported, "a model that averages its trees can only be used whole");
         }
         self.trees.truncate(end as usize);
         self.round_starts.truncate(rounds + 1);
@@ -324,8 +322,7 @@ impl Ensemble {
                 ));
             }
             categories.check().map_err(|error| {
-                let message = format!("categories of feature \"{shown}\": {}", error.message());
-                Error::new(ErrorKind::Names, message)
+                fault!(Names, "categories of feature \"{shown}\": {}", error.message())
             })?;
             *place = Some(categories);
         }
@@ -354,8 +351,7 @@ impl Ensemble {
 pub(crate) fn check_class_labels(labels: &[String], num_classes: usize) -> Result<()> {
     let mut seen = set_with_capacity(labels.len())?;
     if let Some(label) = labels.iter().find(|label| !seen.insert(label.as_str())) {
-        let message = format!("label \"{}\" is given more than once", shown(label));
-        return Err(Error::new(ErrorKind::Names, message));
+        bail!(Names, "label \"{}\" is given more than once", shown(label));
     }
     if labels.is_empty() || labels.len() == num_classes {
         return Ok(());
@@ -371,17 +367,15 @@ pub(crate) fn check_class_labels(labels: &[String], num_classes: usize) -> Resul
 /// Checks that names are non-empty, unique, and one per feature.
 pub(crate) fn check_feature_names(names: &[String], num_features: usize) -> Result<()> {
     if names.len() != num_features {
-        let message = format!("model expects {num_features} feature names, not {}", names.len());
-        return Err(Error::new(ErrorKind::Names, message));
+        bail!(Names, "model expects {num_features} feature names, not {}", names.len());
     }
     let mut seen = set_with_capacity(names.len())?;
     for name in names {
         if name.contains('\0') {
-            return Err(Error::new(ErrorKind::Names, "feature name contains a zero byte"));
+            bail!(Names, "feature name contains a zero byte");
         }
         if !seen.insert(name.as_str()) {
-            let message = format!("feature name \"{}\" is given more than once", shown(name));
-            return Err(Error::new(ErrorKind::Names, message));
+            bail!(Names, "feature name \"{}\" is given more than once", shown(name));
         }
     }
     Ok(())

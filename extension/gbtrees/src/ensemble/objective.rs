@@ -5,7 +5,7 @@
 
 use bytemuck::CheckedBitPattern;
 
-use crate::{Error, ErrorKind, Result};
+use crate::Result;
 
 /// The transform from a row's margins to the result of the library's predict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
@@ -271,12 +271,10 @@ impl Scaling {
     pub(super) fn check(&self, outputs: usize) -> Result<()> {
         let numbers = self.bias.iter().chain([&self.scale, &self.divisor]);
         if !numbers.copied().all(f64::is_finite) || self.divisor == 0.0 {
-            let message = "a scale, divisor or bias is not a finite number";
-            return Err(Error::new(ErrorKind::NotFinite, message));
+            bail!(NotFinite, "a scale, divisor or bias is not a finite number");
         }
         if ![0, outputs].contains(&self.bias.len()) {
-            let message = format!("model has {outputs} outputs, but {} biases", self.bias.len());
-            return Err(Error::new(ErrorKind::Length, message));
+            bail!(Length, "model has {outputs} outputs, but {} biases", self.bias.len());
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ pub fn read_categories(json: &str, cancel: Cancel<'_>) -> Result<Vec<(String, Ca
     let mut all = Vec::new();
     let mut reader = Json::new(json.as_bytes(), cancel);
     if reader.kind()? != ValueKind::Object {
-        return Err(Error::new(ErrorKind::Names, "categories must be an object"));
+        bail!(Names, "categories must be an object");
     }
     object(&mut reader, |reader, feature| {
         all.push((feature.to_owned(), values(reader, feature)?));
@@ -33,10 +33,8 @@ enum Value {
 }
 
 fn values(reader: &mut Json<'_, '_>, feature: &str) -> Result<Categories> {
-    let fault = |what: &str| {
-        let message = format!("categories of feature \"{}\" must be {what}", shown(feature));
-        Error::new(ErrorKind::Names, message)
-    };
+    let fault =
+        |what: &str| fault!(Names, "categories of feature \"{}\" must be {what}", shown(feature));
     if reader.kind()? != ValueKind::Array {
         return Err(fault("an array"));
     }

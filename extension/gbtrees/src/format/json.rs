@@ -298,7 +298,7 @@ impl<'a> Json<'a, '_> {
         let start = self.start();
         match self.token()? {
             Token::Integer(text) => text.parse().map_err(|_| too_large("i64", start)),
-            _ => Err(Error::new(ErrorKind::WrongType, "found a fraction where an integer belongs")
+            _ => Err(fault!(WrongType, "found a fraction where an integer belongs")
                 .at(Place::Byte(start))),
         }
     }
@@ -324,13 +324,11 @@ impl<'a> Json<'a, '_> {
 
 /// Parses a token; cannot fail in practice, since Rust's grammar of numbers contains JSON's.
 fn parsed<T: FromStr>(text: &str, start: usize) -> Result<T> {
-    text.parse()
-        .map_err(|_| Error::new(ErrorKind::Syntax, "malformed number").at(Place::Byte(start)))
+    text.parse().map_err(|_| fault!(Syntax, "malformed number").at(Place::Byte(start)))
 }
 
 fn too_large(target: &str, start: usize) -> Error {
-    Error::new(ErrorKind::Number, format!("a number is too large for {target}"))
-        .at(Place::Byte(start))
+    fault!(Number, "a number is too large for {target}").at(Place::Byte(start))
 }
 
 impl<'a> Json<'a, '_> {

@@ -260,12 +260,12 @@ pub(super) fn list<'a, R: Reader<'a>, T>(
 
 /// Returns the value of a mandatory key.
 pub(super) fn required<T>(value: Option<T>, key: &str) -> Result<T> {
-    value.ok_or_else(|| Error::new(ErrorKind::MissingKey, format!("model has no key \"{key}\"")))
+    value.ok_or_else(|| fault!(MissingKey, "model has no key \"{key}\""))
 }
 
 /// Returns the error for bytes after a model.
 pub(super) fn appended(start: usize) -> Error {
-    Error::new(ErrorKind::Syntax, "the model is followed by further bytes")
+    fault!(Syntax, "the model is followed by further bytes")
         .at(Place::Byte(start))
         .with_hint(
             "Pass the bytes of the file alone: a program may have added a line feed, a zero or another file.",

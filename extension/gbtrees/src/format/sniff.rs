@@ -2,7 +2,7 @@
 
 use crate::format::reader::Reader;
 use crate::format::{json, ubjson};
-use crate::{Cancel, Error, ErrorKind, Place, Result};
+use crate::{Cancel, Error, Place, Result};
 
 pub(super) enum Format {
     CatboostJson,
@@ -37,13 +37,11 @@ pub(super) fn format_of(bytes: &[u8], cancel: Cancel<'_>) -> Result<Format> {
             }
         }
         [b'{', ..] => library_of_json(&mut json::Json::new(bytes, cancel)),
-        [] => Err(Error::new(ErrorKind::Truncated, "model is empty")
-            .at(Place::Byte(bytes.len()))
-            .with_hint(
-                "The file has no bytes but blanks: it may have been read before it was written.",
-            )),
+        [] => Err(fault!(Truncated, "model is empty").at(Place::Byte(bytes.len())).with_hint(
+            "The file has no bytes but blanks: it may have been read before it was written.",
+        )),
         _ if is_lightgbm(bytes) => Ok(Format::LightgbmText),
-        _ => Err(Error::new(ErrorKind::Syntax, "this is not a model in a known format")
+        _ => Err(fault!(Syntax, "this is not a model in a known format")
             .at(Place::Byte(start))
             .with_hint(SAVE)),
     }
@@ -93,7 +91,7 @@ pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Returns the error for an unsupported feature.
 pub(super) fn unsupported(what: &str, hint: &'static str) -> Error {
-    Error::new(ErrorKind::Unsupported, format!("{what} is not supported")).with_hint(hint)
+    fault!(Unsupported, "{what} is not supported").with_hint(hint)
 }
 
 /// Returns a name from a file if it is short and harmless enough for an error message.

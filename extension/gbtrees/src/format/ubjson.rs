@@ -251,8 +251,7 @@ impl<'a> Ubjson<'a, '_> {
     }
 
     pub(super) fn truncated(&self) -> Error {
-        Error::new(ErrorKind::Truncated, "model ends inside a value")
-            .at(Place::Byte(self.bytes.len()))
+        fault!(Truncated, "model ends inside a value").at(Place::Byte(self.bytes.len()))
     }
 
     pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8]> {
@@ -308,9 +307,9 @@ impl<'a> Ubjson<'a, '_> {
         let max = self.remaining() / bytes_each.max(1);
         match usize::try_from(length) {
             Ok(length) if length <= max => Ok(length),
-            _ => Err(Error::new(
-                ErrorKind::Truncated,
-                format!("model declares {length} values or bytes where {max} are left"),
+            _ => Err(fault!(
+                Truncated,
+                "model declares {length} values or bytes where {max} are left"
             )
             .at(Place::Byte(at))),
         }
@@ -321,8 +320,7 @@ impl<'a> Ubjson<'a, '_> {
         let length = self.length(1)?;
         let start = self.position;
         std::str::from_utf8(self.take(length)?).map_err(|error| {
-            Error::new(ErrorKind::Encoding, "a string is not UTF-8")
-                .at(Place::Byte(start + error.valid_up_to()))
+            fault!(Encoding, "a string is not UTF-8").at(Place::Byte(start + error.valid_up_to()))
         })
     }
 }

@@ -27,7 +27,7 @@ use crate::lower::order;
 use crate::lower::order::Position;
 use crate::lower::points::left_share;
 use crate::memory::{collect, extend, push, with_capacity};
-use crate::{Cancel, Error, ErrorKind, Result, ensemble, error};
+use crate::{Cancel, Result, ensemble, error};
 
 #[derive(Default)]
 pub(crate) struct Trees {
@@ -254,7 +254,7 @@ impl Trees {
                     (WideNode { key, slot, right_offset, kind }, share)
                 }
                 LoweredNode::Deleted => {
-                    return Err(Error::new(ErrorKind::TreeShape, "node in use is a deleted one"));
+                    bail!(TreeShape, "node in use is a deleted one");
                 }
             };
             compiled.push(Compiled { node, id, share });

@@ -100,9 +100,7 @@ impl Options {
             ("schema", &self.schema, inputs::NAME_BYTES),
         ] {
             if name.is_empty() || name.contains('\0') {
-                let message =
-                    format!("\"{}\" is not a name of a {what}", shown(name).replace('\0', ""));
-                return Err(Error::new(ErrorKind::Names, message));
+                bail!(Names, "\"{}\" is not a name of a {what}", shown(name).replace('\0', ""));
             }
             if name.len() > longest {
                 let message = format!(
@@ -164,10 +162,7 @@ pub fn drop_script(options: &Options) -> Result<String> {
 
 /// Refuses what SQL cannot evaluate with the same bits.
 fn check_exact(model: &Ensemble) -> Result<()> {
-    let refused = |what: &str| {
-        let message = format!("cannot export a model with {what} as SQL");
-        Err(Error::new(ErrorKind::Unsupported, message))
-    };
+    let refused = |what: &str| Err(fault!(Unsupported, "cannot export a model with {what} as SQL"));
     if model.has_ctrs() {
         return refused("target statistics of categories");
     }

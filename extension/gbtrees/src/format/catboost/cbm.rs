@@ -76,13 +76,11 @@ fn parts(bytes: &[u8]) -> Result<(&[u8], &[u8])> {
     let rest = bytes.strip_prefix(SIGNATURE).and_then(|rest| rest.split_first_chunk());
     let cut =
         rest.and_then(|(length, rest)| rest.split_at_checked(u32::from_le_bytes(*length) as usize));
-    cut.ok_or_else(|| {
-        Error::new(ErrorKind::Truncated, "model ends early").at(Place::Byte(bytes.len()))
-    })
+    cut.ok_or_else(|| fault!(Truncated, "model ends early").at(Place::Byte(bytes.len())))
 }
 
 fn missing(field: &str) -> Error {
-    Error::new(ErrorKind::MissingKey, format!("model has no field \"{field}\""))
+    fault!(MissingKey, "model has no field \"{field}\"")
 }
 
 fn read_features(trees: &Table<'_, '_>, limits: &Limits) -> Result<Features> {
@@ -100,8 +98,7 @@ fn read_features(trees: &Table<'_, '_>, limits: &Limits) -> Result<Features> {
                 1 => NanTreatment::Below,
                 2 => NanTreatment::Above,
                 _ => {
-                    let message = "a feature has an unknown treatment of missing values";
-                    return Err(Error::new(ErrorKind::Parameter, message));
+                    bail!(Parameter, "a feature has an unknown treatment of missing values");
                 }
             },
         });
@@ -157,8 +154,8 @@ struct Vectors<'a> {
 fn read_trees(table: &Table<'_, '_>, limits: &Limits, cancel: Cancel<'_>) -> Result<Vec<RawTree>> {
     let dimensions =
         usize::try_from(table.integer(0, 0)?).ok().filter(|dimensions| *dimensions > 0);
-    let dimensions = dimensions
-        .ok_or_else(|| Error::new(ErrorKind::Parameter, "\"ApproxDimension\" is not above 0"))?;
+    let dimensions =
+        dimensions.ok_or_else(|| fault!(Parameter, "\"ApproxDimension\" is not above 0"))?;
     check_limit(dimensions, limits.outputs, "outputs")?;
     let mut vectors = Vectors {
         splits: table.vector(1)?,
@@ -193,8 +190,7 @@ fn read_trees(table: &Table<'_, '_>, limits: &Limits, cancel: Cancel<'_>) -> Res
         checks.check()?;
     }
     if !(vectors.splits.is_empty() && vectors.leaves.is_empty() && vectors.weights.is_empty()) {
-        let message = "the trees do not take up all splits and leaves";
-        return Err(Error::new(ErrorKind::Length, message));
+        bail!(Length, "the trees do not take up all splits and leaves");
     }
     Ok(trees)
 }
@@ -202,10 +198,7 @@ fn read_trees(table: &Table<'_, '_>, limits: &Limits, cancel: Cancel<'_>) -> Res
 /// Takes `count` elements off the front.
 fn take<'a, T>(from: &mut &'a [T], count: usize, what: &str) -> Result<&'a [T]> {
     let (taken, rest) = from.split_at_checked(count).ok_or_else(|| {
-        Error::new(
-            ErrorKind::Length,
-            format!("a tree needs {count} {what}, of which {} are left", from.len()),
-        )
+        fault!(Length, "a tree needs {count} {what}, of which {} are left", from.len())
     })?;
     *from = rest;
     Ok(taken)

@@ -12,7 +12,7 @@ use crate::format::catboost::flatbuffer::{self, Buffer};
 use crate::format::reader::{CancelChecks, appended};
 use crate::format::sniff::{shown, unsupported};
 use crate::memory::{collect, push};
-use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
+use crate::{Cancel, Error, Limits, Place, Result};
 
 /// CatBoost's name of the part of a file that holds tables.
 const TABLES: &str = "static_provider_v1";
@@ -80,12 +80,11 @@ pub(super) fn read_tables<'a>(
 }
 
 fn truncated(end: usize) -> Error {
-    Error::new(ErrorKind::Truncated, "model ends early").at(Place::Byte(end))
+    fault!(Truncated, "model ends early").at(Place::Byte(end))
 }
 
 fn missing(field: &str) -> Error {
-    let message = format!("a target statistic has no field \"{field}\"");
-    Error::new(ErrorKind::MissingKey, message)
+    fault!(MissingKey, "a target statistic has no field \"{field}\"")
 }
 
 fn take_length(rest: &mut &[u8], end: usize) -> Result<usize> {
@@ -121,8 +120,7 @@ fn read_table(buffer: &Buffer<'_>, checks: &mut CancelChecks<'_>) -> Result<Coun
     let key = read_key(&root.table(0)?.ok_or_else(|| missing("ModelCtrBase"))?)?;
     let (buckets, rest) = root.vector::<1>(1)?.as_flattened().as_chunks::<BUCKET>();
     if !rest.is_empty() {
-        let message = "the keys of a table of target statistics do not come out even";
-        return Err(Error::new(ErrorKind::Length, message));
+        bail!(Length, "the keys of a table of target statistics do not come out even");
     }
     let mut entries = Vec::new();
     for [a, b, c, d, e, f, g, h, index @ ..] in buckets {

@@ -12,7 +12,7 @@ use crate::ensemble::check_limit;
 use crate::ensemble::ctr::{KeyPart, Projection};
 use crate::format::reader::CancelChecks;
 use crate::memory::{push, with_capacity};
-use crate::{Error, ErrorKind, Limits, Result};
+use crate::{Limits, Result};
 
 /// The kind of counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -226,10 +226,7 @@ impl RawCtrs {
         let mut by_key: HashMap<&TableKey, &CountTable> = HashMap::new();
         for table in &tables {
             if by_key.insert(&table.key, table).is_some() {
-                return Err(Error::new(
-                    ErrorKind::Parameter,
-                    "model has two tables of one statistic",
-                ));
+                bail!(Parameter, "model has two tables of one statistic");
             }
         }
         let mut numbers_left = limits.set_words();
@@ -240,12 +237,10 @@ impl RawCtrs {
             for ctr in members {
                 checks.count()?;
                 let table = *by_key.get(&ctr.table).ok_or_else(|| {
-                    let message = "model has no table for one of its target statistics";
-                    Error::new(ErrorKind::MissingKey, message)
+                    fault!(MissingKey, "model has no table for one of its target statistics")
                 })?;
                 if !ctr.fits(table) {
-                    let message = "a target statistic does not fit the counts of its table";
-                    return Err(Error::new(ErrorKind::Parameter, message));
+                    bail!(Parameter, "a target statistic does not fit the counts of its table");
                 }
                 of_members.push((ctr, table));
             }
@@ -265,8 +260,7 @@ impl CountTable {
         });
         checks.check()?;
         if self.entries.windows(2).any(|pair| matches!(pair, [a, b] if a.0 == b.0)) {
-            let message = "a table of target statistics has a key twice";
-            return Err(Error::new(ErrorKind::DuplicateKey, message));
+            bail!(DuplicateKey, "a table of target statistics has a key twice");
         }
         Ok(())
     }
@@ -303,8 +297,7 @@ fn projection(
             checks.count()?;
             let entry = entries.next_if(|entry| Some(entry.0) == key).map(|entry| entry.1);
             let number = ctr.number(table, entry).ok_or_else(|| {
-                let message = "a table of target statistics has no counts for one of its keys";
-                Error::new(ErrorKind::Length, message)
+                fault!(Length, "a table of target statistics has no counts for one of its keys")
             })?;
             if let Some(place) = line.get_mut(member) {
                 *place = number;

@@ -7,7 +7,7 @@
 
 use crate::ensemble::{Categories, FeatureType, check_limit};
 use crate::format::sniff::{shown, unsupported};
-use crate::{Error, ErrorKind, Limits, Result};
+use crate::{Limits, Result};
 
 #[derive(Default)]
 pub(super) struct Features {
@@ -103,8 +103,7 @@ impl Features {
         for (column, kind) in floats.chain(categorical) {
             let index = column.flat_index as usize;
             if types.get_mut(index).and_then(|place| place.replace(kind)).is_some() {
-                let message = format!("two features are column {index}");
-                return Err(Error::new(ErrorKind::Parameter, message));
+                bail!(Parameter, "two features are column {index}");
             }
             let is_other = |own: &&mut String| !column.name.is_empty() && **own != column.name;
             if let Some(name) = names.get_mut(index).filter(is_other) {
@@ -126,10 +125,8 @@ impl Features {
         let floats = self.floats.iter().map(|feature| &feature.column);
         let mut count = 0;
         for column in floats.chain(&self.categorical) {
-            let index = usize::try_from(column.flat_index).map_err(|_| {
-                let message = format!("a feature is column {}", column.flat_index);
-                Error::new(ErrorKind::FeatureRange, message)
-            })?;
+            let index = usize::try_from(column.flat_index)
+                .map_err(|_| fault!(FeatureRange, "a feature is column {}", column.flat_index))?;
             check_limit(index, limits.features - 1, "features")?;
             count = count.max(index + 1);
         }

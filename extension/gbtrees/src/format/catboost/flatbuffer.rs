@@ -86,7 +86,7 @@ impl<'a> Buffer<'a> {
 
     fn text(&self, at: usize) -> Result<&'a str> {
         std::str::from_utf8(self.vector(at, 1)?)
-            .map_err(|_| Error::new(ErrorKind::Encoding, "a text is not UTF-8"))
+            .map_err(|_| fault!(Encoding, "a text is not UTF-8"))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::format::catboost::json_ctr::read_targets;
 use crate::format::json::Json;
 use crate::format::reader::{Number, Reader, ValueKind, array, double, object};
 use crate::memory::owned;
-use crate::{Cancel, Error, ErrorKind, Limits, Result};
+use crate::{Cancel, Error, Limits, Result};
 
 #[derive(Default)]
 pub(super) struct Info {
@@ -173,10 +173,7 @@ fn threshold(probability: &str) -> Result<f64> {
     let probability: Option<f64> = probability.parse().ok();
     match probability.filter(|probability| *probability > 0.0 && *probability < 1.0) {
         Some(probability) => Ok(-(1.0 / probability - 1.0).ln()),
-        None => {
-            let message = "the probability threshold is not between 0 and 1";
-            Err(Error::new(ErrorKind::Parameter, message))
-        }
+        None => Err(fault!(Parameter, "the probability threshold is not between 0 and 1")),
     }
 }
 
@@ -243,6 +240,7 @@ fn name<'a, R: Reader<'a>>(reader: &mut R) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
 
     #[test]
     fn releases_are_read() {

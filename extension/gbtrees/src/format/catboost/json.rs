@@ -48,8 +48,7 @@ pub(in crate::format) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits
     features.check_scored()?;
     let trees = match (symmetric, other) {
         (Some(_), Some(_)) => {
-            let message = "model has both \"oblivious_trees\" and \"trees\"";
-            return Err(Error::new(ErrorKind::Parameter, message));
+            bail!(Parameter, "model has both \"oblivious_trees\" and \"trees\"");
         }
         (symmetric, other) => required(symmetric.or(other), "oblivious_trees")?,
     };

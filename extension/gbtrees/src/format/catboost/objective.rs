@@ -5,10 +5,10 @@
 //! variance for RMSEWithUncertainty, and margins otherwise. Other objectives are refused, since their
 //! transforms are unknown.
 
+use crate::Result;
 use crate::ensemble::{ClassBy, Objective, Task, Transform};
 use crate::format::catboost::info::Info;
 use crate::format::sniff::{shown, unsupported};
-use crate::{Error, ErrorKind, Result};
 
 /// Number of values per leaf.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -65,8 +65,7 @@ const TABLE: &[(&str, Transform, Task, Dimensions)] = &[
 /// Returns the objective of a model with `dimensions` values per leaf.
 pub(super) fn of(info: &Info, dimensions: usize) -> Result<Objective> {
     let Some(name) = &info.objective else {
-        let message = "the model does not say what its objective is";
-        return Err(Error::new(ErrorKind::MissingKey, message));
+        bail!(MissingKey, "the model does not say what its objective is");
     };
     let Some(&(_, transform, task, wanted)) = TABLE.iter().find(|entry| entry.0 == name) else {
         let hint = "Train the model with one of the objectives that docs/formats.md lists.";
@@ -78,8 +77,7 @@ pub(super) fn of(info: &Info, dimensions: usize) -> Result<Objective> {
         Several => true,
     };
     if !fits {
-        let message = format!("a model for objective \"{name}\" has {dimensions} values per leaf");
-        return Err(Error::new(ErrorKind::Parameter, message));
+        bail!(Parameter, "a model for objective \"{name}\" has {dimensions} values per leaf");
     }
     Ok(Objective {
         name: name.clone(),
@@ -108,6 +106,7 @@ fn levels(objective: &str, stated: &[f32]) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
     use crate::ensemble::quantity::is_known;
 
     #[test]

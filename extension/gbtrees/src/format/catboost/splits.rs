@@ -11,7 +11,7 @@ use crate::format::catboost::ctr::{Combination, RawCtrs};
 use crate::format::catboost::features::{Features, NanTreatment};
 use crate::format::reader::CancelChecks;
 use crate::format::sniff::unsupported;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 
 /// A split as read. Indices are per kind of feature.
 #[derive(Clone, Copy)]
@@ -112,8 +112,7 @@ impl<'a> Bins<'a> {
     fn at(&self, bin: i64) -> Result<BinSplit> {
         let none = || {
             let count = self.starts.last().copied().unwrap_or(0);
-            let message = format!("a split is number {bin} of {count}");
-            Error::new(ErrorKind::FeatureRange, message)
+            fault!(FeatureRange, "a split is number {bin} of {count}")
         };
         let bin = usize::try_from(bin).map_err(|_| none())?;
         // Features without bins share their start with the next one.
@@ -177,13 +176,11 @@ impl<'a> Bins<'a> {
 }
 
 fn differs(bin: i64) -> Error {
-    let message = format!("a split differs from number {bin} of the features' splits");
-    Error::new(ErrorKind::Parameter, message)
+    fault!(Parameter, "a split differs from number {bin} of the features' splits")
 }
 
 fn no_feature(kind: &str, index: i64) -> Error {
-    let message = format!("a split tests {kind} feature {index}, which the model does not have");
-    Error::new(ErrorKind::FeatureRange, message)
+    fault!(FeatureRange, "a split tests {kind} feature {index}, which the model does not have")
 }
 
 impl Features {

@@ -4,11 +4,11 @@
 //! Nodes are laid out level by level with the highest bit at the root, so that leaves come last, in
 //! index order. In other trees splits also come first, then leaves in the order of CatBoost's indices.
 
+use crate::Result;
 use crate::ensemble::{Node, TreeOutput, TreeParts};
 use crate::format::catboost::splits::{BinSplit, Dictionaries, RawSplit};
 use crate::format::reader::CancelChecks;
 use crate::memory::{filled, with_capacity};
-use crate::{Error, ErrorKind, Result};
 
 pub(super) struct RawTree {
     pub(super) splits: Vec<RawSplit>,
@@ -118,7 +118,7 @@ impl RawTree {
         for (node, cover) in inner.iter().zip(&covers) {
             checks.count()?;
             let (Some(split), Some(set)) = (splits.get(node.split), sets.get(node.split)) else {
-                return Err(Error::new(ErrorKind::Length, "a tree has too few splits"));
+                bail!(Length, "a tree has too few splits");
             };
             nodes.push(split.node(*set, node.below, *cover as f32));
         }

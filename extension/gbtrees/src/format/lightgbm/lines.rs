@@ -122,15 +122,14 @@ impl<'a, 'b> Lines<'a, 'b> {
             }
             let at = Place::Line { line: line.number, tree };
             let text = std::str::from_utf8(line.bytes)
-                .map_err(|_| Error::new(ErrorKind::Encoding, "a line is not UTF-8").at(at))?;
+                .map_err(|_| fault!(Encoding, "a line is not UTF-8").at(at))?;
             let (key, value) = text.split_once('=').unwrap_or((text, ""));
             let field = Field { key: key.trim(), value, line: line.number, tree };
             if fields.iter().any(|earlier| earlier.key == field.key) {
                 return Err(field.error(ErrorKind::DuplicateKey, "occurs twice"));
             }
             if fields.len() == MAX_KEYS {
-                let message = format!("more than {MAX_KEYS} lines belong together");
-                return Err(Error::new(ErrorKind::Syntax, message).at(at));
+                return Err(fault!(Syntax, "more than {MAX_KEYS} lines belong together").at(at));
             }
             push(&mut fields, field)?;
         }
@@ -139,7 +138,7 @@ impl<'a, 'b> Lines<'a, 'b> {
     /// Returns the error for a file that ends too early.
     pub(super) fn truncated(&self, tree: Option<usize>) -> Error {
         let place = Place::Line { line: self.number.max(1), tree };
-        Error::new(ErrorKind::Truncated, "model ends before its trees do").at(place)
+        fault!(Truncated, "model ends before its trees do").at(place)
     }
 }
 

@@ -56,13 +56,11 @@ pub(super) fn read(lines: &mut Lines<'_, '_>, limits: &Limits) -> Result<Tail> {
             }
             return Ok(tail);
         } else if !line.ended && !line.bytes.trim_ascii().is_empty() {
-            return Err(
-                Error::new(ErrorKind::Truncated, "model ends within a line").at(place(line))
-            );
+            return Err(fault!(Truncated, "model ends within a line").at(place(line)));
         }
     }
     if in_parameters {
-        return Err(Error::new(ErrorKind::Truncated, "model ends before \"end of parameters\"")
+        return Err(fault!(Truncated, "model ends before \"end of parameters\"")
             .at(Place::Line { line: lines.number(), tree: None }));
     }
     Ok(tail)
@@ -115,8 +113,7 @@ impl List {
     fn add<'a>(&mut self, reader: &mut Json<'a, '_>) -> Result<()> {
         let kind = reader.kind()?;
         if *self.kind.get_or_insert(kind) != kind {
-            let message = "a feature has categories of several types";
-            return Err(Error::new(ErrorKind::WrongType, message));
+            bail!(WrongType, "a feature has categories of several types");
         }
         match kind {
             ValueKind::String => self.texts.push(owned(reader.string()?)?),

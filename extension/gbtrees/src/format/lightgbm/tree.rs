@@ -12,7 +12,7 @@ use crate::ensemble::{
 use crate::format::lightgbm::lines::Block;
 use crate::format::reader::CancelChecks;
 use crate::memory::{filled, with_capacity};
-use crate::{Error, ErrorKind, Result};
+use crate::{ErrorKind, Result};
 
 /// LightGBM's `kZeroThreshold` (include/LightGBM/meta.h), an f32 held as f64.
 const ZERO: f64 = 1e-35_f32 as f64;
@@ -137,11 +137,11 @@ impl Splits {
             self.covers.get(split),
         )
         else {
-            return Err(Error::new(ErrorKind::Length, "a split is incomplete"));
+            bail!(Length, "a split is incomplete");
         };
         let (left, right) = (child(left, leaves)?, child(right, leaves)?);
         let feature = u32::try_from(feature)
-            .map_err(|_| Error::new(ErrorKind::FeatureRange, "a split tests a feature below 0"))?;
+            .map_err(|_| fault!(FeatureRange, "a split tests a feature below 0"))?;
         let cover = cover as f32;
         if decision & CATEGORICAL != 0 {
             // Categorical splits send missing values right, whatever the decision type says.
@@ -156,8 +156,7 @@ impl Splits {
             1 => MissingRule::Zero,
             2 => MissingRule::Nan,
             _ => {
-                let message = "a split has an unknown type of missing values";
-                return Err(Error::new(ErrorKind::Parameter, message));
+                bail!(Parameter, "a split has an unknown type of missing values");
             }
         };
         let (comparison, threshold) = (Comparison::LessOrEqual, around_zero(threshold));
@@ -175,8 +174,7 @@ fn child(number: i32, leaves: usize) -> Result<u32> {
         Err(_) => (!number as usize, splits.saturating_add(!number as usize), leaves),
     };
     if index >= count {
-        let message = format!("a split of a tree of {leaves} leaves has child {number}");
-        return Err(Error::new(ErrorKind::TreeShape, message));
+        bail!(TreeShape, "a split of a tree of {leaves} leaves has child {number}");
     }
     Ok(node as u32)
 }
@@ -232,8 +230,7 @@ fn read_sets(block: &Block<'_>, checks: &mut CancelChecks<'_>) -> Result<Vec<Cat
 fn set_index(threshold: f64, count: usize) -> Result<u32> {
     let whole = threshold as u32;
     if f64::from(whole) != threshold || whole as usize >= count {
-        let message = "a categorical split has no categories";
-        return Err(Error::new(ErrorKind::CategoryRange, message));
+        bail!(CategoryRange, "a categorical split has no categories");
     }
     Ok(whole)
 }

@@ -243,9 +243,9 @@ impl Weights {
     fn by_tree(&self, ranks: &HashMap<i64, usize>) -> Result<Vec<(usize, usize)>> {
         let mut order = with_capacity(self.trees.len())?;
         for (index, tree) in self.trees.iter().enumerate() {
-            let rank = ranks.get(tree).ok_or_else(|| {
-                Error::new(ErrorKind::Parameter, format!("a weight belongs to no tree: {tree}"))
-            })?;
+            let rank = ranks
+                .get(tree)
+                .ok_or_else(|| fault!(Parameter, "a weight belongs to no tree: {tree}"))?;
             order.push((*rank, index));
         }
         order.sort_unstable();
@@ -300,8 +300,7 @@ impl Nodes {
         for (place, id) in (0..).zip(self.ids.get(range.clone()).unwrap_or_default()) {
             places.try_reserve(1)?;
             if places.insert(*id, place).is_some() {
-                let message = format!("node {id} occurs twice");
-                return Err(Error::new(ErrorKind::TreeShape, message));
+                bail!(TreeShape, "node {id} occurs twice");
             }
         }
         let mut nodes = with_capacity(range.len())?;
@@ -335,15 +334,16 @@ impl Nodes {
             self.missing.get(index),
         )
         else {
-            return Err(Error::new(ErrorKind::Length, "a node is incomplete"));
+            bail!(Length, "a node is incomplete");
         };
         if mode == Mode::Leaf {
             return Ok(crate::format::onnx::trees::LEAF);
         }
         let place = |id: &i64| {
-            places.get(id).copied().ok_or_else(|| {
-                Error::new(ErrorKind::TreeShape, format!("a split leads to no node: {id}"))
-            })
+            places
+                .get(id)
+                .copied()
+                .ok_or_else(|| fault!(TreeShape, "a split leads to no node: {id}"))
         };
         let (holds, fails) = (place(holds)?, place(fails)?);
         let (members, missing_is_true) = (&[], missing != 0);
@@ -401,13 +401,10 @@ fn weight(
     let (Some(node), Some(&output), Some(&value)) =
         (weights.nodes.get(index), weights.outputs.get(index), weights.values.get(index))
     else {
-        return Err(Error::new(ErrorKind::Length, "a weight is incomplete"));
+        bail!(Length, "a weight is incomplete");
     };
     let Some(&leaf) = places.get(node) else {
-        return Err(Error::new(
-            ErrorKind::Parameter,
-            format!("a weight belongs to no node: {node}"),
-        ));
+        bail!(Parameter, "a weight belongs to no node: {node}");
     };
     match u32::try_from(output) {
         Ok(output) if (output as usize) < outputs => Ok(Weight { leaf, output, value }),

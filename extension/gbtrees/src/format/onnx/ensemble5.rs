@@ -188,7 +188,7 @@ impl Lists {
             self.missing.get(index),
             self.members.get(index),
         ) else {
-            return Err(Error::new(ErrorKind::Length, "a split is incomplete"));
+            bail!(Length, "a split is incomplete");
         };
         let members = self.member_values.get(members.clone()).unwrap_or_default();
         let (missing_is_true, holds, fails) = (missing != 0, first, first + 1);
@@ -224,8 +224,7 @@ fn members(modes: &[Mode], member_values: &[f64]) -> Result<Vec<Range<usize>>> {
         }
         let count = lists.next().map_or(0, <[f64]>::len);
         if count == 0 {
-            let message = "\"membership_values\" has no numbers for a split";
-            return Err(Error::new(ErrorKind::Length, message));
+            bail!(Length, "\"membership_values\" has no numbers for a split");
         }
         let numbers = member_values.get(start..start + count).unwrap_or_default();
         // ONNX Runtime 1.31.1 handles other sets differently, and takes one of several for another.

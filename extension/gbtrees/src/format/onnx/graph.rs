@@ -18,7 +18,7 @@ use crate::format::onnx::{ensemble, ensemble5, leaves};
 use crate::format::reader::CancelChecks;
 use crate::format::sniff::{shown, unsupported};
 use crate::memory::push;
-use crate::{Error, ErrorKind, Limits, Result};
+use crate::{ErrorKind, Limits, Result};
 
 /// The ensemble and the inputs of a graph.
 pub(super) struct Graph<'a> {
@@ -104,7 +104,7 @@ pub(super) fn read<'a>(
         return Err(unsupported("an ONNX model without a tree ensemble", hint));
     };
     if graph.outputs.is_empty() {
-        return Err(Error::new(ErrorKind::Truncated, "model has no output"));
+        bail!(Truncated, "model has no output");
     }
     Ok(Graph { ensemble, inputs: reader.inputs })
 }

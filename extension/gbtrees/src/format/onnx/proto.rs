@@ -107,7 +107,7 @@ pub(super) fn read<'a>(file: Bytes<'a>, checks: &mut CancelChecks<'_>) -> Result
         }
     }
     let Some(graph) = graph else {
-        return Err(Error::new(ErrorKind::Truncated, "model has no graph"));
+        bail!(Truncated, "model has no graph");
     };
     Ok(File { producer, producer_version, opsets, graph })
 }

@@ -19,7 +19,7 @@ use crate::format::onnx::inputs::Codes;
 use crate::format::onnx::trees::{Grown, node_of_split};
 use crate::format::reader::CancelChecks;
 use crate::memory::{collect, push, with_capacity};
-use crate::{Error, ErrorKind, Limits, Result};
+use crate::{Error, Limits, Result};
 
 /// Trees whose splits test features.
 pub(super) struct Lowered {
@@ -118,12 +118,11 @@ impl<'t> Tested<'t> {
         let Split { feature: column, condition, default_left, left, right, .. } = *split;
         let Some((source, steps)) = table.column(column as usize) else {
             let width = table.width().unwrap_or(0);
-            let message = format!("a split tests column {column} of {width}");
-            return Err(Error::new(ErrorKind::FeatureRange, message));
+            bail!(FeatureRange, "a split tests column {column} of {width}");
         };
         Ok(match condition {
             SplitCondition::Compare { threshold, .. } if threshold.is_nan() => {
-                return Err(Error::new(ErrorKind::NotFinite, "a threshold is not a number"));
+                bail!(NotFinite, "a threshold is not a number");
             }
             SplitCondition::Compare { comparison, threshold, .. } => {
                 let test = match comparison {

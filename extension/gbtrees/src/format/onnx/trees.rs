@@ -44,10 +44,7 @@ impl Mode {
             "BRANCH_EQ" => Ok(Mode::Equal),
             "BRANCH_NEQ" => Ok(Mode::NotEqual),
             "LEAF" => Ok(Mode::Leaf),
-            name => {
-                let message = format!("\"{}\" is no mode of a node", shown(name));
-                Err(Error::new(ErrorKind::Parameter, message))
-            }
+            name => Err(fault!(Parameter, "\"{}\" is no mode of a node", shown(name))),
         }
     }
 
@@ -85,7 +82,7 @@ impl OnnxSplit<'_> {
     /// Builds the node; tests for equality append their numbers to `members`.
     pub(super) fn node(&self, members: &mut Vec<Vec<f64>>) -> Result<Node> {
         let feature = u32::try_from(self.feature)
-            .map_err(|_| Error::new(ErrorKind::FeatureRange, "a split tests no feature"))?;
+            .map_err(|_| fault!(FeatureRange, "a split tests no feature"))?;
         // `x > t` is the negation of `x <= t` for all numbers.
         let (comparison, swapped) = match self.mode {
             Mode::LessOrEqual => (Comparison::LessOrEqual, false),

@@ -138,8 +138,7 @@ pub(super) struct List<'l, 'i, T> {
 impl<T> List<'_, '_, T> {
     pub(super) fn push(&mut self, value: T) -> Result<()> {
         if self.values.len() == self.limit {
-            let message = format!("a list has more values than the limit of {}", self.limit);
-            return Err(Error::new(ErrorKind::Limit, message));
+            bail!(Limit, "a list has more values than the limit of {}", self.limit);
         }
         self.checks.count()?;
         memory::push(&mut self.values, value)?;
@@ -175,7 +174,7 @@ impl<'a> Fields<'a> {
     fn take(&mut self, length: u64) -> Result<&'a [u8]> {
         let split = usize::try_from(length).ok().and_then(|at| self.rest.split_at_checked(at));
         let Some((taken, rest)) = split else {
-            return Err(Error::new(ErrorKind::Truncated, "a field ends after its message")
+            return Err(fault!(Truncated, "a field ends after its message")
                 .at(Place::Byte(self.position())));
         };
         self.rest = rest;
@@ -205,9 +204,7 @@ impl<'a> Fields<'a> {
                 Value::Bytes(Bytes { bytes: self.take(length)?, start })
             }
             WireType::StartGroup | WireType::EndGroup => {
-                return Err(
-                    Error::new(ErrorKind::Syntax, "ONNX has no groups").at(Place::Byte(position))
-                );
+                return Err(fault!(Syntax, "ONNX has no groups").at(Place::Byte(position)));
             }
         };
         Ok(Some(Field { number, value, position }))

@@ -101,7 +101,7 @@ pub(super) fn read<'a, R: Reader<'a>>(
     object(reader, |reader, key| file.member(reader, key, limits, &mut allowance))?;
     reader.finish()?;
     if file.version.is_none() {
-        return Err(Error::new(ErrorKind::MissingKey, "the file has no key \"tree_ensemble\""));
+        bail!(MissingKey, "the file has no key \"tree_ensemble\"");
     }
     file.build(format, limits, cancel)
 }
@@ -173,12 +173,10 @@ impl File {
             || self.transform == Transform::WeightedMedian
                 && (task != Task::Regression || !outputs.is_multiple_of(2))
         {
-            let message = format!("{outputs} outputs do not fit the task");
-            return Err(Error::new(ErrorKind::Parameter, message));
+            bail!(Parameter, "{outputs} outputs do not fit the task");
         }
         if ![0, outputs].contains(&self.base.len()) {
-            let message = format!("model has {outputs} outputs, but {} bases", self.base.len());
-            return Err(Error::new(ErrorKind::Length, message));
+            bail!(Length, "model has {outputs} outputs, but {} bases", self.base.len());
         }
         let probability = matches!(self.transform, Transform::Identity | Transform::Softmax);
         let class_by = if means { ClassBy::Value } else { self.class_by };
@@ -220,8 +218,7 @@ impl File {
             attributes: self.attributes,
         };
         if self.value_precision == Precision::Single && self.trees.iter().any(Arrays::is_linear) {
-            let message = "linear models of leaves need the \"value_type\" float64";
-            return Err(Error::new(ErrorKind::Parameter, message));
+            bail!(Parameter, "linear models of leaves need the \"value_type\" float64");
         }
         let mut builder = Builder::new(parts, limits)?;
         builder.set_unknown_codes(self.unknown_codes)?;
@@ -235,8 +232,7 @@ impl File {
             builder.add_tree(started(tree, &mut starts, outputs), cancel)?;
         }
         if starts.iter().any(|base| *base != 0.0) {
-            let message = "an output has a base, but no tree";
-            return Err(Error::new(ErrorKind::Unsupported, message));
+            bail!(Unsupported, "an output has a base, but no tree");
         }
         let rounds = self.round_starts.unwrap_or_else(|| (0..=count as u32).collect());
         builder.finish(rounds)

@@ -123,9 +123,7 @@ impl Arrays {
             }
             let node = match (u32::try_from(*left), u32::try_from(*right)) {
                 (Ok(left), Ok(right)) => self.split(id, left, right, comparing),
-                _ if [*left, *right] != [NONE; 2] => {
-                    Err(Error::new(ErrorKind::TreeShape, "a node has one child"))
-                }
+                _ if [*left, *right] != [NONE; 2] => Err(fault!(TreeShape, "a node has one child")),
                 _ => {
                     leaves += 1;
                     self.leaf(id, leaves - 1, vectors)
@@ -198,8 +196,7 @@ impl Arrays {
             ("category_set", optional(self.category_set.len())),
         ] {
             if length != count {
-                let message = format!("a tree of {count} nodes has {length} values in \"{key}\"");
-                return Err(Error::new(ErrorKind::Length, message));
+                bail!(Length, "a tree of {count} nodes has {length} values in \"{key}\"");
             }
         }
         Ok(())
@@ -211,14 +208,13 @@ impl Arrays {
             return Ok(Node::LeafVector { vector: leaf as u32, cover });
         }
         let value = self.leaf_values.get(leaf).copied();
-        let value = value.ok_or(Error::new(ErrorKind::Length, "a leaf has no value"))?;
+        let value = value.ok_or(fault!(Length, "a leaf has no value"))?;
         Ok(Node::Leaf { value, cover })
     }
 
     fn split(&self, id: usize, left: u32, right: u32, comparing: Comparing<'_>) -> Result<Node> {
         let feature = self.feature.get(id).and_then(|feature| u32::try_from(*feature).ok());
-        let feature = feature
-            .ok_or(Error::new(ErrorKind::FeatureRange, "a split tests a feature below 0"))?;
+        let feature = feature.ok_or(fault!(FeatureRange, "a split tests a feature below 0"))?;
         let default_left = self.missing_left.get(id).copied().unwrap_or_default();
         let gain = self.gain.get(id).copied().unwrap_or_default();
         let cover = self.cover.get(id).copied().unwrap_or_default();
@@ -229,8 +225,7 @@ impl Arrays {
             return Ok(Node::Split(split));
         }
         let threshold = self.threshold.get(id).copied();
-        let threshold =
-            threshold.ok_or(Error::new(ErrorKind::Length, "a split has no threshold"))?;
+        let threshold = threshold.ok_or(fault!(Length, "a split has no threshold"))?;
         let Comparing { comparison, missing, is_cut } = comparing;
         let is_cut = is_cut.get(feature as usize) == Some(&true);
         let (comparison, threshold) = match comparison {

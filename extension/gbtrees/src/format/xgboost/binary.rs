@@ -250,10 +250,7 @@ impl<'a> Bytes<'a> {
         match usize::try_from(signed) {
             Ok(count) if count <= max => Ok(count),
             Ok(_) => Err(declares(i64::from(signed), what, max).at(at)),
-            Err(_) => {
-                let message = format!("a model cannot have {signed} {what}");
-                Err(Error::new(ErrorKind::Parameter, message).at(at))
-            }
+            Err(_) => Err(fault!(Parameter, "a model cannot have {signed} {what}").at(at)),
         }
     }
 
@@ -272,13 +269,11 @@ impl<'a> Bytes<'a> {
         let length = self.length(1)?;
         let start = self.position;
         std::str::from_utf8(self.take(length)?).map_err(|error| {
-            Error::new(ErrorKind::Encoding, "a string is not UTF-8")
-                .at(Place::Byte(start + error.valid_up_to()))
+            fault!(Encoding, "a string is not UTF-8").at(Place::Byte(start + error.valid_up_to()))
         })
     }
 }
 
 fn declares(count: impl std::fmt::Display, what: &str, max: usize) -> Error {
-    let message = format!("model declares {count} {what} where {max} are left");
-    Error::new(ErrorKind::Truncated, message)
+    fault!(Truncated, "model declares {count} {what} where {max} are left")
 }

@@ -10,7 +10,7 @@ use crate::format::reader::{Reader, array, object, required};
 use crate::format::xgboost::parameters;
 use crate::format::xgboost::tree_nodes::RawTree;
 use crate::format::xgboost::{categories, shown, tree, tree_nodes};
-use crate::{Error, ErrorKind, Limits, Result};
+use crate::{Limits, Result};
 
 #[derive(Default)]
 pub(super) struct Booster {
@@ -67,10 +67,7 @@ pub(super) const LINEAR: &str = "gblinear";
 pub(super) fn check_name(name: &str) -> Result<()> {
     match name {
         "gbtree" | "dart" | LINEAR => Ok(()),
-        other => Err(Error::new(
-            ErrorKind::Unsupported,
-            format!("booster \"{}\" is not supported", shown(other)),
-        )),
+        other => Err(fault!(Unsupported, "booster \"{}\" is not supported", shown(other))),
     }
 }
 
@@ -177,8 +174,7 @@ pub(super) fn derive_rounds(num_parallel_tree: i64, tree_info: &[i64]) -> Result
         .filter(|step| trees.is_multiple_of(*step))
         .ok_or_else(|| {
             let round = format!("{num_parallel_tree} trees for {outputs} outputs");
-            let message = format!("{trees} trees do not make whole rounds of {round}");
-            Error::new(ErrorKind::Parameter, message)
+            fault!(Parameter, "{trees} trees do not make whole rounds of {round}")
         })?;
     Ok((0..=trees).step_by(step).map(|start| start as u32).collect())
 }
@@ -186,6 +182,7 @@ pub(super) fn derive_rounds(num_parallel_tree: i64, tree_info: &[i64]) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
 
     #[test]
     fn rounds_are_derived_from_parallel_trees_and_outputs() {

@@ -12,7 +12,7 @@
 use crate::ensemble::Categories;
 use crate::format::reader::required;
 use crate::format::reader::{Number, Reader, array, object};
-use crate::{Error, ErrorKind, Limits, Place, Result};
+use crate::{ErrorKind, Limits, Place, Result};
 
 /// Limit of the bytes of a feature's strings; their offsets are 32-bit.
 const MAX_BYTES: usize = i32::MAX as usize;
@@ -59,8 +59,7 @@ fn check_segments(features: &[Feature], segments: &[i64]) -> Result<()> {
     }
     let stated = if segments.is_empty() { &[0] } else { segments };
     if stated != ends {
-        let message = "the segments of the categories differ from their numbers";
-        return Err(Error::new(ErrorKind::Length, message));
+        bail!(Length, "the segments of the categories differ from their numbers");
     }
     Ok(())
 }
@@ -81,8 +80,7 @@ fn check_order(features: &[Feature], sorted: &[i64]) -> Result<()> {
     if fits && rest.is_empty() {
         return Ok(());
     }
-    let message = "the order of the categories has other places than they have";
-    Err(Error::new(ErrorKind::Length, message))
+    Err(fault!(Length, "the order of the categories has other places than they have"))
 }
 
 /// How the values of one feature are written.
@@ -193,9 +191,9 @@ fn read_values<'a, R: Reader<'a>>(reader: &mut R, encoding: Option<&Encoding>) -
             })?;
             Ok(Categories::Float(values))
         }
-        None => Err(Error::new(
-            ErrorKind::MissingKey,
-            "categories have neither \"offsets\" nor \"type\" before \"values\"",
+        None => Err(fault!(
+            MissingKey,
+            "categories have neither \"offsets\" nor \"type\" before \"values\""
         )),
     };
     match categories {

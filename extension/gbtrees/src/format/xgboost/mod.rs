@@ -213,14 +213,10 @@ fn num_outputs(
     check_limit(classes, limits.outputs, "classes")?;
     check_limit(targets, limits.outputs, "targets")?;
     if classes > 1 && targets > 1 {
-        return Err(Error::new(
-            ErrorKind::Unsupported,
-            format!("a model of {classes} classes and {targets} targets is not supported"),
-        ));
+        bail!(Unsupported, "a model of {classes} classes and {targets} targets is not supported");
     }
     if objective.task == Task::Multiclass && classes == 0 {
-        let message = format!("a model with objective \"{}\" has no classes", objective.name);
-        return Err(Error::new(ErrorKind::Parameter, message));
+        bail!(Parameter, "a model with objective \"{}\" has no classes", objective.name);
     }
     Ok(classes.max(targets))
 }
@@ -232,20 +228,19 @@ fn check_levels(learner: &Learner) -> Result<()> {
         return Ok(());
     }
     let name = &learner.objective.name;
-    let message = format!("objective \"{name}\" has {levels} levels for {outputs} outputs");
-    Err(Error::new(ErrorKind::Length, message))
+    Err(fault!(Length, "objective \"{name}\" has {levels} levels for {outputs} outputs"))
 }
 
 fn size(value: i64, min: usize, what: &str) -> Result<usize> {
-    usize::try_from(value).ok().filter(|size| *size >= min).ok_or_else(|| {
-        Error::new(ErrorKind::Parameter, format!("a model cannot have {value} {what}"))
-    })
+    usize::try_from(value)
+        .ok()
+        .filter(|size| *size >= min)
+        .ok_or_else(|| fault!(Parameter, "a model cannot have {value} {what}"))
 }
 
 fn same_number(what: &str, stated: usize, num_trees: usize) -> Result<()> {
     if stated == num_trees {
         return Ok(());
     }
-    let message = format!("model has {num_trees} trees, but says {stated} {what}");
-    Err(Error::new(ErrorKind::Length, message))
+    Err(fault!(Length, "model has {num_trees} trees, but says {stated} {what}"))
 }

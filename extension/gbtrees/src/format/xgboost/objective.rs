@@ -4,8 +4,8 @@
 //! regression_loss.h, regression_obj.cu, multiclass_obj.cu, hinge.cu, aft_obj.cu, quantile_obj.cu and
 //! expectile_obj.cc.
 
+use crate::Result;
 use crate::ensemble::{ClassBy, Objective, Task, Transform};
-use crate::{Error, ErrorKind, Result};
 
 /// The function from a base score to the initial margin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,15 +74,14 @@ const EPSILON: f32 = 1e-6;
 /// Returns one base score per output; a single score applies to all.
 pub(super) fn base_scores(stated: &[f32], num_outputs: usize) -> Result<Vec<f32>> {
     if stated.iter().any(|score| !score.is_finite()) {
-        return Err(Error::new(ErrorKind::NotFinite, "the base score is not a finite number"));
+        bail!(NotFinite, "the base score is not a finite number");
     }
     match stated {
         [score] => Ok(vec![*score; num_outputs]),
         scores if scores.len() == num_outputs => Ok(scores.to_vec()),
-        scores => Err(Error::new(
-            ErrorKind::Length,
-            format!("model has {num_outputs} outputs, but {} base scores", scores.len()),
-        )),
+        scores => {
+            Err(fault!(Length, "model has {num_outputs} outputs, but {} base scores", scores.len()))
+        }
     }
 }
 
@@ -99,8 +98,7 @@ pub(super) fn base_margins(link: Link, scores: &[f32]) -> Result<Vec<f32>> {
 /// Returns a probability's margin. Releases up to 3.0 refuse 0 and 1 here, 3.4 clamps them.
 fn logit(score: f32) -> Result<f32> {
     if !(0.0..=1.0).contains(&score) {
-        let message = format!("base score {score} is not a probability, as the objective needs");
-        return Err(Error::new(ErrorKind::Parameter, message));
+        bail!(Parameter, "base score {score} is not a probability, as the objective needs");
     }
     let probability = score.clamp(EPSILON, 1.0 - EPSILON);
     Ok(-(1.0 / probability - 1.0).ln())
@@ -108,8 +106,7 @@ fn logit(score: f32) -> Result<f32> {
 
 fn logarithm(score: f32) -> Result<f32> {
     if score <= 0.0 {
-        let message = format!("base score {score} is not positive, as the objective needs");
-        return Err(Error::new(ErrorKind::Parameter, message));
+        bail!(Parameter, "base score {score} is not positive, as the objective needs");
     }
     Ok(score.ln())
 }
@@ -149,6 +146,7 @@ mod tests {
 mod base_score_tests {
     use super::super::objective;
     use super::*;
+    use crate::ErrorKind;
 
     /// Bit patterns of the margins that XGBoost 3.4.1 predicts for a single leaf of value 0.
     #[test]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::format::reader::{Number, Reader, ValueKind};
-use crate::{Error, ErrorKind, Place, Result};
+use crate::{Error, Place, Result};
 
 /// Reads an integer, quoted or not.
 pub(super) fn integer<'a, R: Reader<'a>>(reader: &mut R, key: &str) -> Result<i64> {
@@ -14,8 +14,7 @@ pub(super) fn integer<'a, R: Reader<'a>>(reader: &mut R, key: &str) -> Result<i6
     let text = reader.string()?;
     let digits = text.strip_prefix('-').unwrap_or(&text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        let message = format!("parameter \"{key}\" is not a whole number");
-        return Err(Error::new(ErrorKind::Parameter, message).at(at));
+        return Err(fault!(Parameter, "parameter \"{key}\" is not a whole number").at(at));
     }
     text.parse().map_err(|_| too_large(key).at(at))
 }
@@ -47,11 +46,7 @@ pub(super) fn floats<'a, R: Reader<'a>>(reader: &mut R, key: &str, max: usize) -
     let mut values = Vec::new();
     for part in list.split(',') {
         if values.len() == max {
-            return Err(Error::new(
-                ErrorKind::Limit,
-                format!("parameter \"{key}\" has more than {max} values"),
-            )
-            .at(at));
+            return Err(fault!(Limit, "parameter \"{key}\" has more than {max} values").at(at));
         }
         values.push(float(part.trim(), key).map_err(|error| error.at(at))?);
     }
@@ -67,12 +62,9 @@ fn float(text: &str, key: &str) -> Result<f32> {
 }
 
 fn not_a_list(key: &str) -> Error {
-    Error::new(
-        ErrorKind::Parameter,
-        format!("parameter \"{key}\" is neither a number nor a list of numbers"),
-    )
+    fault!(Parameter, "parameter \"{key}\" is neither a number nor a list of numbers")
 }
 
 fn too_large(key: &str) -> Error {
-    Error::new(ErrorKind::Number, format!("parameter \"{key}\" is too large"))
+    fault!(Number, "parameter \"{key}\" is too large")
 }

@@ -64,8 +64,7 @@ pub(super) fn build(
     let leaf_size = parameters.size_leaf_vector;
     // libxgboost reads it without a sign.
     if leaf_size < 0 {
-        let message = format!("a leaf cannot have {leaf_size} values");
-        return Err(Error::new(ErrorKind::Parameter, message));
+        bail!(Parameter, "a leaf cannot have {leaf_size} values");
     }
     // A scalar leaf is a vector of size 0 up to 1.7 and of size 1 since 2.0.
     if leaf_size > 1 && arrays.leaf_weights.is_none() {
@@ -74,7 +73,7 @@ pub(super) fn build(
         return Err(crate::format::sniff::unsupported(what, hint));
     }
     if arrays.id.is_some_and(|id| usize::try_from(id) != Ok(index)) {
-        return Err(Error::new(ErrorKind::Parameter, "a tree's id is not its position"));
+        bail!(Parameter, "a tree's id is not its position");
     }
     let columns = Columns::of(arrays, num_nodes)?;
     let mut nodes = with_capacity(columns.left.len())?;
@@ -87,7 +86,7 @@ pub(super) fn build(
             cancel.check()?;
         }
         let node = match columns.entry(id) {
-            None => return Err(Error::new(ErrorKind::Length, "a node has too few entries")),
+            None => return Err(fault!(Length, "a node has too few entries")),
             Some(entry) if entry.feature == NONE && id > 0 => {
                 sets.skip(id, &mut left.set_words)?;
                 columns.check_former_parent(id)?;
@@ -103,8 +102,7 @@ pub(super) fn build(
         nodes.push(node);
     }
     if parameters.num_deleted.is_some_and(|stated| stated != deleted) {
-        let message = format!("a tree has {deleted} deleted nodes, not as many as it says");
-        return Err(Error::new(ErrorKind::TreeShape, message));
+        bail!(TreeShape, "a tree has {deleted} deleted nodes, not as many as it says");
     }
     let output = if leaf_size > 1 { TreeOutput::All } else { TreeOutput::One(0) };
     let leaf_vectors = if leaf_size > 1 { arrays.leaf_weights.clone() } else { None };
@@ -120,7 +118,7 @@ fn leaf(entry: &Entry, is_vector: bool) -> Result<Node> {
     match u32::try_from(entry.right) {
         Ok(vector) if is_vector => Ok(Node::LeafVector { vector, cover }),
         Err(_) if !is_vector && entry.right == NO_CHILD => Ok(Node::Leaf { value, cover }),
-        _ => Err(Error::new(ErrorKind::TreeShape, "a node has one child")),
+        _ => Err(fault!(TreeShape, "a node has one child")),
     }
 }
 
@@ -129,10 +127,10 @@ impl<'a> Columns<'a> {
     fn of(arrays: &'a Arrays, num_nodes: usize) -> Result<Self> {
         let nodes = required(arrays.left_children.as_ref(), "left_children")?.len();
         if nodes == 0 {
-            return Err(Error::new(ErrorKind::TreeShape, "a tree has no nodes"));
+            bail!(TreeShape, "a tree has no nodes");
         }
         if i32::try_from(nodes).is_err() {
-            return Err(Error::new(ErrorKind::Limit, "a tree has more nodes than there are ids"));
+            bail!(Limit, "a tree has more nodes than there are ids");
         }
         if num_nodes != nodes {
             return Err(differs("num_nodes"));
@@ -242,10 +240,7 @@ fn optional_column<'a, T>(
 }
 
 fn differs(key: &str) -> Error {
-    Error::new(
-        ErrorKind::Length,
-        format!("\"{key}\" and \"left_children\" disagree on the number of nodes"),
-    )
+    fault!(Length, "\"{key}\" and \"left_children\" disagree on the number of nodes")
 }
 
 /// The category sets of a tree, visited in ascending order of nodes.
@@ -268,7 +263,7 @@ impl<'a> Sets<'a> {
         let (starts, sizes) = (&arrays.categories_segments, &arrays.categories_sizes);
         if starts.len() != nodes.len() || sizes.len() != nodes.len() {
             let keys = r#""categories_nodes", "categories_segments" and "categories_sizes""#;
-            return Err(Error::new(ErrorKind::Length, format!("{keys} differ in length")));
+            bail!(Length, "{keys} differ in length");
         }
         let fault = |message: String| Err(Error::new(ErrorKind::CategoryRange, message));
         if !nodes.is_sorted_by(|a, b| a < b) {

@@ -13,7 +13,7 @@ use crate::format::xgboost::training::{Training, UNBIASED, spelled};
 use crate::format::xgboost::tree::Statistics;
 use crate::format::xgboost::ubjson::Ubjson;
 use crate::memory::{collect, extend, filled, push, try_collect};
-use crate::{Cancel, Error, ErrorKind, Result};
+use crate::{Cancel, Result};
 
 /// The release whose layout this is.
 const VERSION: [i64; 3] = [3, 4, 1];
@@ -321,8 +321,7 @@ fn values(out: &mut Ubjson, categories: &Option<Categories>) -> Result<()> {
     let mut end = 0usize;
     let ends = texts.iter().map(|text| {
         end += text.len();
-        i32::try_from(end)
-            .map_err(|_| Error::new(ErrorKind::Limit, "the categories of a feature are too long"))
+        i32::try_from(end).map_err(|_| fault!(Limit, "the categories of a feature are too long"))
     });
     let ends = try_collect(ends)?;
     let offsets = collect(ends.first().map(|_| 0).into_iter().chain(ends.iter().copied()))?;
