@@ -31,10 +31,17 @@ mod functions {
     mod train;
     mod xgboost_predict;
 
-    use pg_interface::varlena;
+    use pg_interface::{ErrorReport, varlena};
     use pgrx::Array;
+    use pgrx::iter::TableIterator;
 
     use crate::error::{Error, Result};
+
+    /// The result of a function that PostgreSQL calls.
+    type Answer<T> = std::result::Result<T, ErrorReport>;
+
+    /// The rows of a function that returns a table.
+    type Rows<T> = Answer<TableIterator<'static, T>>;
 
     /// Returns the value of a mandatory argument.
     fn required<T>(value: Option<T>, argument: &'static str) -> Result<T> {

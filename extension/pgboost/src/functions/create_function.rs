@@ -8,10 +8,10 @@
 use gbtrees::internals::CategoryKind;
 use pg_interface::catalog::{quoted, quoted_literal, quoted_schema};
 use pg_interface::invalidation::ReadSnapshot;
-use pg_interface::{ErrorReport, FunctionCallInfo, Oid, report, session};
+use pg_interface::{FunctionCallInfo, Oid, report, session};
 use pgrx::pg_extern;
 
-use super::{feature_name, optional_text, owned, required_text};
+use super::{Answer, feature_name, optional_text, owned, required_text};
 use crate::cache::{ModelImage, images};
 use crate::error::{Error, Result};
 use crate::registry::model::Model;
@@ -38,7 +38,7 @@ fn pgboost_create_predict_function(
     output: Option<&[u8]>,
     replace: Option<bool>,
     call: FunctionCallInfo,
-) -> std::result::Result<Oid, ErrorReport> {
+) -> Answer<Oid> {
     session::require_writable(c"create_predict_function()");
     let model = required_text(model, "model")?;
     let Reference { name, wanted } = Reference::parse(model)?;

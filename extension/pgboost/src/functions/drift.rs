@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use pg_interface::{ErrorReport, FunctionCallInfo, call, jsonb, session};
+use pg_interface::{FunctionCallInfo, call, jsonb, session};
 use pgrx::iter::TableIterator;
-use pgrx::{AnyElement, name, pg_extern};
+use pgrx::{AnyElement, pg_extern};
 use row_source::distribution::{FeatureProfile, Point, Values};
 
-use super::{required, required_text};
+use super::{Answer, Rows, required, required_text};
 use crate::error::{Error, Result};
 use crate::evaluation::predictions::SourcePredictor;
 use crate::feature_drift::{Distribution, NumberDrift, Shares, collect, stability_index};
@@ -50,7 +50,7 @@ fn pgboost_set_baseline(
     model: Option<&[u8]>,
     source: Option<&[u8]>,
     call: FunctionCallInfo,
-) -> std::result::Result<(), ErrorReport> {
+) -> Answer<()> {
     session::require_writable(c"set_baseline()");
     let found = Profiled::find(model, call)?;
     registry::require_owner(&found.registry, found.model, session::current_user())?;
@@ -66,7 +66,7 @@ fn pgboost_set_baseline_jsonb(
     model: Option<&[u8]>,
     baseline: Option<AnyElement>,
     call: FunctionCallInfo,
-) -> std::result::Result<(), ErrorReport> {
+) -> Answer<()> {
     session::require_writable(c"set_baseline()");
     let found = Profiled::find(model, call)?;
     registry::require_owner(&found.registry, found.model, session::current_user())?;
@@ -80,26 +80,11 @@ fn pgboost_set_baseline_jsonb(
     Ok(baseline::store(&found.registry, found.model.id, found.version, profiles)?)
 }
 
+type Profile = (String, i64, i64, Option<Vec<f64>>, Option<Vec<String>>, Option<Vec<f64>>);
+
 /// `feature_baseline(model) -> table(feature, rows, missing, quantiles, categories, shares)`
 #[pg_extern(sql = false)]
-#[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
-fn pgboost_feature_baseline(
-    model: Option<&[u8]>,
-    call: FunctionCallInfo,
-) -> std::result::Result<
-    TableIterator<
-        'static,
-        (
-            name!(feature, String),
-            name!(rows, i64),
-            name!(missing, i64),
-            name!(quantiles, Option<Vec<f64>>),
-            name!(categories, Option<Vec<String>>),
-            name!(shares, Option<Vec<f64>>),
-        ),
-    >,
-    ErrorReport,
-> {
+fn pgboost_feature_baseline(model: Option<&[u8]>, call: FunctionCallInfo) -> Rows<Profile> {
     let rows = Profiled::find(model, call)?.profiles()?.into_iter().map(|profile| {
         let (rows, missing) = (profile.rows.cast_signed(), profile.missing.cast_signed());
         let (quantiles, (categories, shares)) = match profile.values {
@@ -123,28 +108,11 @@ fn deciles(points: &[Point]) -> Vec<f64> {
 /// `feature_drift(model, source)
 /// -> table(feature, severity, psi, ks, p_value, baseline_missing, missing, baseline_rows, rows)`
 #[pg_extern(sql = false)]
-#[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 fn pgboost_feature_drift(
     model: Option<&[u8]>,
     source: Option<&[u8]>,
     call: FunctionCallInfo,
-) -> std::result::Result<
-    TableIterator<
-        'static,
-        (
-            name!(feature, String),
-            name!(severity, Option<&'static str>),
-            name!(psi, Option<f64>),
-            name!(ks, Option<f64>),
-            name!(p_value, Option<f64>),
-            name!(baseline_missing, f64),
-            name!(missing, f64),
-            name!(baseline_rows, i64),
-            name!(rows, i64),
-        ),
-    >,
-    ErrorReport,
-> {
+) -> Rows<Drift> {
     let found = Profiled::find(model, call)?;
     let source = required_text(source, "source")?;
     let profiles = found.profiles()?;

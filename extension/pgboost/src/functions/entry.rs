@@ -27,131 +27,77 @@ use crate::predictor::output::Output;
 use crate::registry::{Registry, pin, roles};
 use crate::score_trigger;
 
-/// Defines a C function, and the record that declares its calling convention to PostgreSQL.
-macro_rules! c_function {
-    ($symbol:ident, $record:ident, $body:expr) => {
-        #[doc = "Tells PostgreSQL how to call the function of the same name."]
-        #[unsafe(no_mangle)]
-        pub(crate) extern "C" fn $record() -> &'static pg_sys::Pg_finfo_record {
-            const RECORD: pg_sys::Pg_finfo_record = pg_sys::Pg_finfo_record { api_version: 1 };
-            &RECORD
-        }
-
+/// Defines C functions, each with the record that declares its calling convention to PostgreSQL.
+macro_rules! c_functions {
+    ($($symbol:ident => $body:expr,)*) => {$(
         #[doc = "Called by PostgreSQL."]
         #[unsafe(no_mangle)]
         #[pg_guard]
         pub(crate) unsafe extern "C-unwind" fn $symbol(call: FunctionCallInfo) -> Datum {
+            #[unsafe(export_name = concat!("pg_finfo_", stringify!($symbol)))]
+            extern "C" fn record() -> &'static pg_sys::Pg_finfo_record {
+                const RECORD: pg_sys::Pg_finfo_record = pg_sys::Pg_finfo_record { api_version: 1 };
+                &RECORD
+            }
             fault::at(concat!("called: ", stringify!($symbol)));
             // SAFETY: PostgreSQL passes a valid call; this is its only state.
             let (arguments, state) = unsafe { (Arguments::new(call), CallState::new(call)) };
             let body: fn(Arguments<'_>, CallState<'_>) -> Result<Datum> = $body;
             body(arguments, state).unwrap_or_else(|error| report::raise(error))
         }
-    };
+    )*};
 }
 
-c_function!(pgboost_maintain_score, pg_finfo_pgboost_maintain_score, score_trigger::maintain);
-c_function!(pgboost_predict, pg_finfo_pgboost_predict, |arguments, state| {
-    predict::predict(arguments, state, Output::Value { function: "predict" })
-});
-c_function!(pgboost_predict_array, pg_finfo_pgboost_predict_array, |arguments, state| {
-    predict::predict(arguments, state, Output::Array)
-});
-c_function!(pgboost_predict_class, pg_finfo_pgboost_predict_class, |arguments, state| {
-    predict::predict(arguments, state, Output::Class)
-});
-c_function!(pgboost_predict_proba, pg_finfo_pgboost_predict_proba, |arguments, state| {
-    predict::predict(arguments, state, Output::Probabilities)
-});
-c_function!(pgboost_predict_margin, pg_finfo_pgboost_predict_margin, |arguments, state| {
-    predict::predict(arguments, state, Output::Margin)
-});
-c_function!(pgboost_predict_from, pg_finfo_pgboost_predict_from, |arguments, state| {
-    predict::predict_from(arguments, state)
-});
-c_function!(pgboost_predict_pinned, pg_finfo_pgboost_predict_pinned, predict::predict_pinned);
-c_function!(pgboost_predict_batch, pg_finfo_pgboost_predict_batch, predict::predict_batch);
-c_function!(pgboost_predict_leaf, pg_finfo_pgboost_predict_leaf, predict::predict_leaf);
-c_function!(pgboost_predict_contribs, pg_finfo_pgboost_predict_contribs, |arguments, state| {
-    explanations::explain(arguments, state, Explanation::Contributions)
-});
-c_function!(
-    pgboost_predict_interactions,
-    pg_finfo_pgboost_predict_interactions,
-    |arguments, state| { explanations::explain(arguments, state, Explanation::Interactions) }
-);
-c_function!(pgboost_contribs_add, pg_finfo_pgboost_contribs_add, explanations::contribs_add);
-c_function!(
-    pgboost_contribs_combine,
-    pg_finfo_pgboost_contribs_combine,
-    explanations::contribs_combine
-);
-c_function!(pgboost_contribs_mean, pg_finfo_pgboost_contribs_mean, explanations::contribs_mean);
-c_function!(pgboost_error_add, pg_finfo_pgboost_error_add, aggregates::add_error);
-c_function!(pgboost_error_combine, pg_finfo_pgboost_error_combine, aggregates::combine_errors);
-c_function!(pgboost_rmse, pg_finfo_pgboost_rmse, |arguments, _state| {
-    aggregates::of_errors(arguments, sums::rmse)
-});
-c_function!(pgboost_mse, pg_finfo_pgboost_mse, |arguments, _state| {
-    aggregates::of_errors(arguments, sums::mse)
-});
-c_function!(pgboost_mae, pg_finfo_pgboost_mae, |arguments, _state| {
-    aggregates::of_errors(arguments, sums::mae)
-});
-c_function!(pgboost_mape, pg_finfo_pgboost_mape, |arguments, _state| {
-    aggregates::of_errors(arguments, sums::mape)
-});
-c_function!(pgboost_r2, pg_finfo_pgboost_r2, |arguments, _state| {
-    aggregates::of_errors(arguments, sums::r2)
-});
-c_function!(pgboost_probability_add, pg_finfo_pgboost_probability_add, |arguments, _state| {
-    aggregates::add_probability(arguments, ClassType::Number)
-});
-c_function!(
-    pgboost_probability_add_boolean,
-    pg_finfo_pgboost_probability_add_boolean,
-    |arguments, _state| { aggregates::add_probability(arguments, ClassType::Boolean) }
-);
-c_function!(
-    pgboost_probabilities_add,
-    pg_finfo_pgboost_probabilities_add,
-    aggregates::add_probabilities
-);
-c_function!(pgboost_class_add, pg_finfo_pgboost_class_add, aggregates::add_class);
-c_function!(pgboost_mean_combine, pg_finfo_pgboost_mean_combine, aggregates::combine_means);
-c_function!(pgboost_first_mean, pg_finfo_pgboost_first_mean, |arguments, _state| {
-    aggregates::of_means(arguments, sums::first_mean)
-});
-c_function!(pgboost_second_mean, pg_finfo_pgboost_second_mean, |arguments, _state| {
-    aggregates::of_means(arguments, sums::second_mean)
-});
-c_function!(pgboost_score_add, pg_finfo_pgboost_score_add, |arguments, _state| {
-    aggregates::add_score(arguments, ClassType::Number)
-});
-c_function!(pgboost_score_add_boolean, pg_finfo_pgboost_score_add_boolean, |arguments, _state| {
-    aggregates::add_score(arguments, ClassType::Boolean)
-});
-c_function!(pgboost_auc, pg_finfo_pgboost_auc, |arguments, _state| {
-    aggregates::of_ranked(arguments, |areas| areas.auc)
-});
-c_function!(pgboost_aucpr, pg_finfo_pgboost_aucpr, |arguments, _state| {
-    aggregates::of_ranked(arguments, |areas| areas.average_precision)
-});
-c_function!(pgboost_predict_support, pg_finfo_pgboost_predict_support, |arguments, _state| {
-    support(arguments, |_| 1, prediction_cost)
-});
-c_function!(pgboost_batch_support, pg_finfo_pgboost_batch_support, |arguments, _state| {
-    support(arguments, rows_of_matrix, prediction_cost)
-});
-c_function!(pgboost_explain_support, pg_finfo_pgboost_explain_support, |arguments, _state| {
-    support(arguments, |_| 1, explanation_cost)
-});
-c_function!(pgboost_pinned_support, pg_finfo_pgboost_pinned_support, |arguments, _state| {
-    arguments.get(0).into_iter().for_each(keep_planned);
-    support(arguments, |_| 1, prediction_cost)
-});
-c_function!(pgboost_registry_changed, pg_finfo_pgboost_registry_changed, registry_changed);
-c_function!(pgboost_privilege_changed, pg_finfo_pgboost_privilege_changed, privilege_changed);
+c_functions! {
+    pgboost_maintain_score => score_trigger::maintain,
+    pgboost_predict =>
+        |arguments, state| predict::predict(arguments, state, Output::Value { function: "predict" }),
+    pgboost_predict_array => |arguments, state| predict::predict(arguments, state, Output::Array),
+    pgboost_predict_class => |arguments, state| predict::predict(arguments, state, Output::Class),
+    pgboost_predict_proba =>
+        |arguments, state| predict::predict(arguments, state, Output::Probabilities),
+    pgboost_predict_margin => |arguments, state| predict::predict(arguments, state, Output::Margin),
+    pgboost_predict_from => predict::predict_from,
+    pgboost_predict_pinned => predict::predict_pinned,
+    pgboost_predict_batch => predict::predict_batch,
+    pgboost_predict_leaf => predict::predict_leaf,
+    pgboost_predict_contribs =>
+        |arguments, state| explanations::explain(arguments, state, Explanation::Contributions),
+    pgboost_predict_interactions =>
+        |arguments, state| explanations::explain(arguments, state, Explanation::Interactions),
+    pgboost_contribs_add => explanations::contribs_add,
+    pgboost_contribs_combine => explanations::contribs_combine,
+    pgboost_contribs_mean => explanations::contribs_mean,
+    pgboost_error_add => aggregates::add_error,
+    pgboost_error_combine => aggregates::combine_errors,
+    pgboost_rmse => |arguments, _state| aggregates::of_errors(arguments, sums::rmse),
+    pgboost_mse => |arguments, _state| aggregates::of_errors(arguments, sums::mse),
+    pgboost_mae => |arguments, _state| aggregates::of_errors(arguments, sums::mae),
+    pgboost_mape => |arguments, _state| aggregates::of_errors(arguments, sums::mape),
+    pgboost_r2 => |arguments, _state| aggregates::of_errors(arguments, sums::r2),
+    pgboost_probability_add =>
+        |arguments, _state| aggregates::add_probability(arguments, ClassType::Number),
+    pgboost_probability_add_boolean =>
+        |arguments, _state| aggregates::add_probability(arguments, ClassType::Boolean),
+    pgboost_probabilities_add => aggregates::add_probabilities,
+    pgboost_class_add => aggregates::add_class,
+    pgboost_mean_combine => aggregates::combine_means,
+    pgboost_first_mean => |arguments, _state| aggregates::of_means(arguments, sums::first_mean),
+    pgboost_second_mean => |arguments, _state| aggregates::of_means(arguments, sums::second_mean),
+    pgboost_score_add => |arguments, _state| aggregates::add_score(arguments, ClassType::Number),
+    pgboost_score_add_boolean =>
+        |arguments, _state| aggregates::add_score(arguments, ClassType::Boolean),
+    pgboost_auc => |arguments, _state| aggregates::of_ranked(arguments, |areas| areas.auc),
+    pgboost_aucpr =>
+        |arguments, _state| aggregates::of_ranked(arguments, |areas| areas.average_precision),
+    pgboost_predict_support => |arguments, _state| support(arguments, |_| 1, prediction_cost),
+    pgboost_batch_support =>
+        |arguments, _state| support(arguments, rows_of_matrix, prediction_cost),
+    pgboost_explain_support => |arguments, _state| support(arguments, |_| 1, explanation_cost),
+    pgboost_pinned_support => pinned_support,
+    pgboost_registry_changed => registry_changed,
+    pgboost_privilege_changed => privilege_changed,
+}
 
 /// Answers the planner's requests about predictions and explanations: the rows of a call times the cost of one.
 fn support(
@@ -175,6 +121,11 @@ fn support(
         (*request).per_tuple = cost * rows(&arguments) as f64 * pg_sys::cpu_operator_cost;
         Ok(Datum::from(request))
     }
+}
+
+fn pinned_support(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
+    arguments.get(0).into_iter().for_each(keep_planned);
+    support(arguments, |_| 1, prediction_cost)
 }
 
 /// Keeps the pin when a call of predict_pinned is planned, which may be stored afterwards. The planner announces

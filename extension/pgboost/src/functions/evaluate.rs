@@ -1,9 +1,10 @@
 //! `evaluate_model` and `compare_models`, the metrics of models on the rows of a source.
 
-use pg_interface::{ErrorReport, FunctionCallInfo};
+use pg_interface::FunctionCallInfo;
 use pgrx::iter::TableIterator;
-use pgrx::{Array, name, pg_extern};
+use pgrx::{Array, pg_extern};
 
+use super::Rows;
 use super::source_arguments::{Texts, check_groups, levels, predictor};
 use crate::error::{Error, Result};
 use crate::evaluation::comparison::Comparison;
@@ -19,7 +20,6 @@ type Evaluated = (Option<String>, String, Option<f64>, i64);
 /// -> table(slice, metric, value, rows)`
 #[pg_extern(sql = false)]
 #[allow(clippy::too_many_arguments, reason = "the arguments of the SQL function")]
-#[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 fn pgboost_evaluate_model(
     model: Option<&[u8]>,
     source: Option<&[u8]>,
@@ -29,18 +29,7 @@ fn pgboost_evaluate_model(
     qid: Option<&[u8]>,
     quantile_alpha: Option<Array<'_, f64>>,
     call: FunctionCallInfo,
-) -> std::result::Result<
-    TableIterator<
-        'static,
-        (
-            name!(slice, Option<String>),
-            name!(metric, String),
-            name!(value, Option<f64>),
-            name!(rows, i64),
-        ),
-    >,
-    ErrorReport,
-> {
+) -> Rows<Evaluated> {
     let (predictor, registry) = predictor(model, "model", call)?;
     let request = Texts { source, target, weight, by: slice_by, group: qid }.request()?;
     let task = Task::of(&predictor, &registry, levels(quantile_alpha)?, "evaluate_model")?;
@@ -101,12 +90,23 @@ fn evaluate(
     Ok(found)
 }
 
+type Compared = (
+    String,
+    Option<f64>,
+    Option<f64>,
+    Option<f64>,
+    Option<f64>,
+    Option<f64>,
+    i64,
+    i64,
+    Option<&'static str>,
+);
+
 /// `compare_models(baseline, candidate, source, target, weight, quantile_alpha)
 /// -> table(metric, baseline_value, candidate_value, difference, ci_lower, ci_upper, better_rows, worse_rows,
 /// verdict)`
 #[pg_extern(sql = false)]
 #[allow(clippy::too_many_arguments, reason = "the arguments of the SQL function")]
-#[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 fn pgboost_compare_models(
     baseline: Option<&[u8]>,
     candidate: Option<&[u8]>,
@@ -115,23 +115,7 @@ fn pgboost_compare_models(
     weight: Option<&[u8]>,
     quantile_alpha: Option<Array<'_, f64>>,
     call: FunctionCallInfo,
-) -> std::result::Result<
-    TableIterator<
-        'static,
-        (
-            name!(metric, String),
-            name!(baseline_value, Option<f64>),
-            name!(candidate_value, Option<f64>),
-            name!(difference, Option<f64>),
-            name!(ci_lower, Option<f64>),
-            name!(ci_upper, Option<f64>),
-            name!(better_rows, i64),
-            name!(worse_rows, i64),
-            name!(verdict, Option<&'static str>),
-        ),
-    >,
-    ErrorReport,
-> {
+) -> Rows<Compared> {
     const FUNCTION: &str = "compare_models";
     let request = Texts { source, target, weight, by: None, group: None }.request()?;
     let (first, registry) = predictor(baseline, "baseline", call)?;

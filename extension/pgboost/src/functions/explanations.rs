@@ -4,12 +4,12 @@
 use gbtrees::internals::{Margin, Task};
 use pg_interface::array::NewArray;
 use pg_interface::call::{Arguments, CallState};
-use pg_interface::{Datum, ErrorReport, FunctionCallInfo};
+use pg_interface::{Datum, FunctionCallInfo};
 use pgrx::iter::TableIterator;
-use pgrx::{name, pg_extern};
+use pgrx::pg_extern;
 
-use super::feature_name;
 use super::predict::row;
+use super::{Rows, feature_name};
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
 use crate::predictor::output::Explanation;
@@ -33,22 +33,25 @@ const OTHERS: &str = "(other features)";
 const BIAS: &str = "(bias)";
 const PREDICTION: &str = "(prediction)";
 
-type Lines = TableIterator<
-    'static,
-    (name!(feature, String), name!(value, Option<Vec<u8>>), name!(contribution, f32)),
->;
+/// A line's feature, value and contribution.
+type Line = (String, Option<Vec<u8>>, f32);
 
 /// `explain_prediction(model, features, top, output) -> table(feature, value, contribution)`
 #[pg_extern(sql = false)]
-fn pgboost_explain_prediction(call: FunctionCallInfo) -> std::result::Result<Lines, ErrorReport> {
+fn pgboost_explain_prediction(call: FunctionCallInfo) -> Rows<Line> {
     let arguments = Arguments::of_pgrx(call);
     let (top, output) = arguments.integer_and_text(2);
-    Ok(explained(arguments.without_last(2), top, output.as_deref())?)
+    let lines = explained(arguments.without_last(2), top, output.as_deref())?;
+    Ok(TableIterator::new(lines))
 }
 
 /// Explains a row. `top` is the number of features to show, `None` for all.
-fn explained(arguments: Arguments<'_>, top: Option<i32>, output: Option<&str>) -> Result<Lines> {
-    let Some(model) = arguments.first_text() else { return Ok(TableIterator::new(Vec::new())) };
+fn explained(
+    arguments: Arguments<'_>,
+    top: Option<i32>,
+    output: Option<&str>,
+) -> Result<Vec<Line>> {
+    let Some(model) = arguments.first_text() else { return Ok(Vec::new()) };
     let top = top.map(usize::try_from).transpose().map_err(|_| Error::NegativeTop)?;
     let mut predictor = Predictor::begin(arguments, &model)?;
     predictor.read_features(arguments)?;
@@ -63,7 +66,7 @@ fn explained(arguments: Arguments<'_>, top: Option<i32>, output: Option<&str>) -
     let margin: f64 = contributions.iter().copied().map(f64::from).sum();
     lines.push((PREDICTION.to_owned(), Some(prediction.into_bytes()), margin as f32));
     predictor.end();
-    Ok(TableIterator::new(lines))
+    Ok(lines)
 }
 
 /// An output, and whether its margin has the opposite sign, as for the first of two classes.
@@ -160,7 +163,7 @@ fn lines(
     mut values: Vec<Option<Vec<u8>>>,
     contributions: &[f32],
     top: Option<usize>,
-) -> Vec<(String, Option<Vec<u8>>, f32)> {
+) -> Vec<Line> {
     let Some((bias, features)) = contributions.split_last() else { return Vec::new() };
     let mut ranked: Vec<(usize, f32)> = features.iter().copied().enumerate().collect();
     // The sort is stable, so that features of equal contributions stay in order.

@@ -4,10 +4,10 @@
 use gbtrees::sql::{Options, UnknownCategory, drop_script, export_ensemble};
 use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::report::check_for_interrupts;
-use pg_interface::{ErrorReport, FunctionCallInfo, varlena};
+use pg_interface::{FunctionCallInfo, varlena};
 use pgrx::pg_extern;
 
-use super::{OwnedVersion, optional_text, required, required_text};
+use super::{Answer, OwnedVersion, optional_text, required, required_text};
 use crate::error::{Error, Result};
 use crate::guc::{self, UnknownRule};
 use crate::registry::lookup;
@@ -21,7 +21,7 @@ fn pgboost_export_model_sql(
     schema: Option<&[u8]>,
     drop: Option<bool>,
     call: FunctionCallInfo,
-) -> std::result::Result<String, ErrorReport> {
+) -> Answer<String> {
     let reference = Reference::parse(required_text(model, "model")?)?;
     let schema = required_text(schema, "schema")?;
     let function = optional_text(function, "function")?.unwrap_or(reference.name);

@@ -5,11 +5,11 @@ use std::rc::Rc;
 
 use gbtrees::internals::{CategoryKind, Ensemble, ImportanceKind, has_importance, importance};
 use pg_interface::invalidation::ReadSnapshot;
-use pg_interface::{ErrorReport, FunctionCallInfo, Oid, call, fault, report, session};
+use pg_interface::{FunctionCallInfo, Oid, call, fault, report, session};
 use pgrx::iter::TableIterator;
-use pgrx::{AnyElement, Uuid, name, pg_extern};
+use pgrx::{AnyElement, Uuid, pg_extern};
 
-use super::{feature_name, required, required_text};
+use super::{Answer, Rows, feature_name, required, required_text};
 use crate::cache::{CachedImage, images};
 use crate::error::{Error, Result};
 use crate::registry::lookup::{self, Stored};
@@ -54,10 +54,7 @@ impl<'a> Visible<'a> {
 
 /// `model_info(model) -> jsonb`
 #[pg_extern(sql = false)]
-fn pgboost_model_info(
-    model: Option<&[u8]>,
-    call: FunctionCallInfo,
-) -> std::result::Result<AnyElement, ErrorReport> {
+fn pgboost_model_info(model: Option<&[u8]>, call: FunctionCallInfo) -> Answer<AnyElement> {
     let visible = Visible::find(required_text(model, "model")?, call)?;
     let Visible { registry, model, version, shows_values } = visible;
     Ok(lookup::describe(&registry, model, version, shows_values)?)
@@ -65,22 +62,10 @@ fn pgboost_model_info(
 
 /// `model_features(model) -> table(position, feature, type, categories)`
 #[pg_extern(sql = false)]
-#[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 fn pgboost_model_features(
     model: Option<&[u8]>,
     call: FunctionCallInfo,
-) -> std::result::Result<
-    TableIterator<
-        'static,
-        (
-            name!(position, i32),
-            name!(feature, String),
-            name!(r#type, String),
-            name!(categories, Option<Vec<String>>),
-        ),
-    >,
-    ErrorReport,
-> {
+) -> Rows<(i32, String, String, Option<Vec<String>>)> {
     let visible = Visible::find(required_text(model, "model")?, call)?;
     let loaded = visible.image()?;
     let image = loaded.model();
@@ -106,15 +91,11 @@ fn pgboost_model_features(
 /// `feature_importance(model, importance_type) -> table(feature, importance)`, the most important first; NULL
 /// if the model's file does not have it.
 #[pg_extern(sql = false)]
-#[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 fn pgboost_feature_importance(
     model: Option<&[u8]>,
     importance_type: Option<&[u8]>,
     call: FunctionCallInfo,
-) -> std::result::Result<
-    TableIterator<'static, (name!(feature, String), name!(importance, Option<f32>))>,
-    ErrorReport,
-> {
+) -> Rows<(String, Option<f32>)> {
     let kind = required_text(importance_type, "importance_type")?;
     let kind = ImportanceKind::from_name(kind)
         .ok_or_else(|| Error::ImportanceKind { kind: kind.to_owned() })?;
@@ -158,10 +139,7 @@ fn notice_of_other_kinds(model: &Ensemble, reference: &str, kind: ImportanceKind
 
 /// `pgboost_catalog.may_predict(model) -> boolean`
 #[pg_extern(sql = false)]
-fn pgboost_may_predict(
-    model: Uuid,
-    call: FunctionCallInfo,
-) -> std::result::Result<bool, ErrorReport> {
+fn pgboost_may_predict(model: Uuid, call: FunctionCallInfo) -> Answer<bool> {
     let registry = Registry::of_function(call::called_function(call))?;
     let model = ModelId::of_view(model);
     Ok(registry::access(&registry, model, session::current_user()) >= Access::Predict)
@@ -169,7 +147,7 @@ fn pgboost_may_predict(
 
 /// `pgboost_catalog.owner(model) -> regrole`
 #[pg_extern(sql = false)]
-fn pgboost_owner(model: Uuid, call: FunctionCallInfo) -> std::result::Result<Oid, ErrorReport> {
+fn pgboost_owner(model: Uuid, call: FunctionCallInfo) -> Answer<Oid> {
     let registry = Registry::of_function(call::called_function(call))?;
     Ok(registry::owner(&registry, ModelId::of_view(model)))
 }
@@ -177,31 +155,17 @@ fn pgboost_owner(model: Uuid, call: FunctionCallInfo) -> std::result::Result<Oid
 /// The seconds from the epoch of `to_timestamp`, 1970, to PostgreSQL's, 2000.
 const EPOCH: f64 = 946_684_800.0;
 
+type Usage = (i64, i64, i64, f64, i64, Option<i64>, Option<f64>, i64);
+
 /// `pgboost_catalog.statistics(model, version) -> table(calls, rows, batches, total_time, missing_rows,
 /// outside_rows, last_used, unknown_rows)`; no row for a user who may neither see all statistics nor predict with
 /// the model.
 #[pg_extern(sql = false)]
-#[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 fn pgboost_statistics_1_1(
     model: Option<Uuid>,
     version: Option<i32>,
     call: FunctionCallInfo,
-) -> std::result::Result<
-    TableIterator<
-        'static,
-        (
-            name!(calls, i64),
-            name!(rows, i64),
-            name!(batches, i64),
-            name!(total_time, f64),
-            name!(missing_rows, i64),
-            name!(outside_rows, Option<i64>),
-            name!(last_used, Option<f64>),
-            name!(unknown_rows, i64),
-        ),
-    >,
-    ErrorReport,
-> {
+) -> Rows<Usage> {
     let registry = Registry::of_function(call::called_function(call))?;
     let model = ModelId::of_view(required(model, "model")?);
     let user = session::current_user();

@@ -8,12 +8,10 @@ use std::ops::Range;
 use gbtrees::Limits;
 use gbtrees::internals::{Categories, Ensemble, FeatureType, RealInput};
 use pg_interface::invalidation::ReadSnapshot;
-use pg_interface::{
-    ErrorReport, FunctionCallInfo, array, call, fault, jsonb, report, session, varlena,
-};
+use pg_interface::{FunctionCallInfo, array, call, fault, jsonb, report, session, varlena};
 use pgrx::{AnyElement, Array, JsonB, pg_extern};
 
-use super::{required, required_text};
+use super::{Answer, required, required_text};
 use crate::cache::images;
 use crate::error::{Error, Result};
 use crate::features::by_name::feature_name;
@@ -69,7 +67,7 @@ fn pgboost_load_model_1_1(
     real_input: Option<&[u8]>,
     allow_change: Option<bool>,
     call: FunctionCallInfo,
-) -> std::result::Result<i32, ErrorReport> {
+) -> Answer<i32> {
     session::require_writable(c"load_model()");
     let name = check_name(required_text(model, "model")?)?;
     let limits = Limits::default().with_bytes(guc::max_model_bytes());
@@ -160,10 +158,7 @@ fn load(
 /// `check_storable(model) -> true`: raises the errors of `load_model` that depend on the name alone, for a
 /// training that stores its model much later.
 #[pg_extern(sql = false)]
-fn pgboost_check_storable(
-    model: Option<&[u8]>,
-    call: FunctionCallInfo,
-) -> std::result::Result<bool, ErrorReport> {
+fn pgboost_check_storable(model: Option<&[u8]>, call: FunctionCallInfo) -> Answer<bool> {
     let name = check_name(required_text(model, "model")?)?;
     let registry = Registry::of_function(call::called_function(call))?;
     require_owner_if_any(&registry, name)?;

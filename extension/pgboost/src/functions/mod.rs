@@ -22,7 +22,8 @@ mod versions;
 use std::ffi::CStr;
 
 use pg_interface::invalidation::ReadSnapshot;
-use pg_interface::{FunctionCallInfo, session, varlena};
+use pg_interface::{ErrorReport, FunctionCallInfo, session, varlena};
+use pgrx::iter::TableIterator;
 
 use crate::error::{Error, Result};
 use crate::features::by_name::feature_name;
@@ -30,6 +31,12 @@ use crate::registry::lookup;
 use crate::registry::model::Model;
 use crate::registry::reference::{Reference, Wanted};
 use crate::registry::{self, Registry};
+
+/// The result of a function that PostgreSQL calls.
+type Answer<T> = std::result::Result<T, ErrorReport>;
+
+/// The rows of a function that returns a table.
+type Rows<T> = Answer<TableIterator<'static, T>>;
 
 fn required<T>(value: Option<T>, argument: &'static str) -> Result<T> {
     value.ok_or(Error::NullArgument { argument })

@@ -1,23 +1,24 @@
 //! `partial_dependence`, the mean prediction for each value of a feature.
 
 use gbtrees::internals::Task;
-use pg_interface::{ErrorReport, FunctionCallInfo};
+use pg_interface::FunctionCallInfo;
 use pgrx::iter::TableIterator;
-use pgrx::{Array, name, pg_extern};
+use pgrx::{Array, pg_extern};
 
 use super::explanations::output_name;
 use super::source_arguments::predictor;
-use super::{at_least, optional_text, required, required_text};
+use super::{Rows, at_least, optional_text, required, required_text};
 use crate::error::{Error, Result, ShapeReason};
 use crate::evaluation::dependence::{Average, Request, averages};
 use crate::evaluation::grid::GridShape;
 use crate::evaluation::predictions::SourcePredictor;
 
+type Averaged = (String, Option<String>, Option<String>, Option<f64>);
+
 /// `partial_dependence(model, source, feature, second_feature, points, percentiles, weight)
 /// -> table(output, value, second_value, average)`
 #[pg_extern(sql = false)]
 #[allow(clippy::too_many_arguments, reason = "the arguments of the SQL function")]
-#[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 fn pgboost_partial_dependence(
     model: Option<&[u8]>,
     source: Option<&[u8]>,
@@ -27,18 +28,7 @@ fn pgboost_partial_dependence(
     percentiles: Option<Array<'_, f64>>,
     weight: Option<&[u8]>,
     call: FunctionCallInfo,
-) -> std::result::Result<
-    TableIterator<
-        'static,
-        (
-            name!(output, String),
-            name!(value, Option<String>),
-            name!(second_value, Option<String>),
-            name!(average, Option<f64>),
-        ),
-    >,
-    ErrorReport,
-> {
+) -> Rows<Averaged> {
     let (predictor, _) = predictor(model, "model", call)?;
     let first = required_text(feature, "feature")?;
     let features = [Some(first), optional_text(second_feature, "second_feature")?];

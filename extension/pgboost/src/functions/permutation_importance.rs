@@ -1,11 +1,11 @@
 //! `permutation_importance`, how much worse a metric is without a feature's order.
 
-use pg_interface::{ErrorReport, FunctionCallInfo};
+use pg_interface::FunctionCallInfo;
 use pgrx::iter::TableIterator;
-use pgrx::{Array, name, pg_extern};
+use pgrx::{Array, pg_extern};
 
 use super::source_arguments::{Texts, check_groups, levels, predictor};
-use super::{at_least, optional_text, required};
+use super::{Rows, at_least, optional_text, required};
 use crate::evaluation::permutation::{Importance, Request, importances};
 use crate::evaluation::target::Task;
 
@@ -13,7 +13,6 @@ use crate::evaluation::target::Task;
 /// -> table(feature, importance, stddev)`
 #[pg_extern(sql = false)]
 #[allow(clippy::too_many_arguments, reason = "the arguments of the SQL function")]
-#[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 fn pgboost_permutation_importance(
     model: Option<&[u8]>,
     source: Option<&[u8]>,
@@ -25,13 +24,7 @@ fn pgboost_permutation_importance(
     quantile_alpha: Option<Array<'_, f64>>,
     seed: Option<i32>,
     call: FunctionCallInfo,
-) -> std::result::Result<
-    TableIterator<
-        'static,
-        (name!(feature, String), name!(importance, Option<f64>), name!(stddev, Option<f64>)),
-    >,
-    ErrorReport,
-> {
+) -> Rows<(String, Option<f64>, Option<f64>)> {
     let (predictor, registry) = predictor(model, "model", call)?;
     let request = Request {
         rows: Texts { source, target, weight, by: None, group: qid }.request()?,

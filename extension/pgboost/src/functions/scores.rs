@@ -3,11 +3,11 @@
 
 use pg_interface::catalog::{self, quoted, quoted_literal, quoted_schema};
 use pg_interface::invalidation::ReadSnapshot;
-use pg_interface::{ErrorReport, FunctionCallInfo, Oid, call, row_trigger, session};
+use pg_interface::{FunctionCallInfo, Oid, call, row_trigger, session};
 use pgrx::{pg_extern, pg_sys};
 use row_source::names::MAX_BYTES;
 
-use super::{optional_text, required, required_text};
+use super::{Answer, optional_text, required, required_text};
 use crate::error::{Error, Result};
 use crate::registry::model::Model;
 use crate::registry::predict_functions::{ask, run};
@@ -28,7 +28,7 @@ fn pgboost_maintain_scores(
     on_error: Option<&[u8]>,
     replicated: Option<bool>,
     call: FunctionCallInfo,
-) -> std::result::Result<(), ErrorReport> {
+) -> Answer<()> {
     session::require_writable(c"maintain_scores()");
     let table = Table::owned(required(relation, "relation")?)?;
     let reference = required_text(model, "model")?;

@@ -6,10 +6,10 @@
 //! of the earlier release.
 
 use pg_interface::invalidation::ReadSnapshot;
-use pg_interface::{ErrorReport, FunctionCallInfo, call};
+use pg_interface::{FunctionCallInfo, call};
 use pgrx::pg_extern;
 
-use super::{required, required_text};
+use super::{Answer, required, required_text};
 use crate::error::{Error, Result};
 use crate::registry::{Registry, lookup, model::Model};
 
@@ -17,7 +17,7 @@ macro_rules! earlier {
     ($($function:ident)*) => {
         $(
             #[pg_extern(sql = false)]
-            fn $function() -> std::result::Result<(), ErrorReport> {
+            fn $function() -> Answer<()> {
                 Err(Error::NoRegistry.into())
             }
         )*
@@ -40,7 +40,7 @@ fn pgboost_meaning_1_1(
     model: Option<&[u8]>,
     version: Option<i32>,
     call: FunctionCallInfo,
-) -> std::result::Result<Option<Vec<String>>, ErrorReport> {
+) -> Answer<Option<Vec<String>>> {
     let name = required_text(model, "model")?;
     let registry = Registry::of_function(call::called_function(call))?;
     let model = Model::find(&registry, name, ReadSnapshot::Latest)?;

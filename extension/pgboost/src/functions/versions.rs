@@ -4,10 +4,10 @@
 
 use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::session::{PUBLIC, current_user, has_rights_of, role_by_name};
-use pg_interface::{ErrorReport, FunctionCallInfo, Oid, transaction};
+use pg_interface::{FunctionCallInfo, Oid, transaction};
 use pgrx::{AnyElement, pg_extern};
 
-use super::{OwnedVersion, optional_text, required, required_text, whole_model, writable};
+use super::{Answer, OwnedVersion, optional_text, required, required_text, whole_model, writable};
 use crate::cache::images;
 use crate::error::{Error, Result};
 use crate::registry::lookup;
@@ -23,7 +23,7 @@ fn pgboost_deploy_model_1_1(
     allow_change: Option<bool>,
     comment: Option<&[u8]>,
     call: FunctionCallInfo,
-) -> std::result::Result<(), ErrorReport> {
+) -> Answer<()> {
     let reference = Reference::parse(required_text(model, "model")?)?;
     if reference.wanted == Wanted::Deployed {
         return Err(Error::NeedsVersion { name: reference.name.to_owned() }.into());
@@ -41,7 +41,7 @@ fn pgboost_rollback_model(
     allow_change: Option<bool>,
     comment: Option<&[u8]>,
     call: FunctionCallInfo,
-) -> std::result::Result<i32, ErrorReport> {
+) -> Answer<i32> {
     let (registry, model) = writable(call, c"rollback_model()", whole_model(model)?)?;
     let ways = Ways::allowing(required(allow_change, "allow_change")?);
     Ok(deployment::roll_back(&registry, model, ways, optional_text(comment, "comment")?)?)
@@ -53,7 +53,7 @@ fn pgboost_set_model_comment(
     model: Option<&[u8]>,
     comment: Option<&[u8]>,
     call: FunctionCallInfo,
-) -> std::result::Result<(), ErrorReport> {
+) -> Answer<()> {
     let reference = Reference::parse(required_text(model, "model")?)?;
     let comment = optional_text(comment, "comment")?;
     if reference.wanted == Wanted::Deployed {
@@ -66,10 +66,7 @@ fn pgboost_set_model_comment(
 
 /// `drop_model(model)`, of `m@3` or `m@alias` a version, of `m` the model with all of them
 #[pg_extern(sql = false)]
-fn pgboost_drop_model(
-    model: Option<&[u8]>,
-    call: FunctionCallInfo,
-) -> std::result::Result<(), ErrorReport> {
+fn pgboost_drop_model(model: Option<&[u8]>, call: FunctionCallInfo) -> Answer<()> {
     let reference = Reference::parse(required_text(model, "model")?)?;
     if reference.wanted == Wanted::Deployed {
         let (registry, model) = writable(call, c"drop_model()", reference.name)?;
@@ -103,7 +100,7 @@ fn pgboost_set_alias_1_1(
     alias: Option<&[u8]>,
     allow_change: Option<bool>,
     call: FunctionCallInfo,
-) -> std::result::Result<(), ErrorReport> {
+) -> Answer<()> {
     let reference = Reference::parse(required_text(model, "model")?)?;
     let alias = check_alias(required_text(alias, "alias")?)?;
     let found = OwnedVersion::writable(call, c"set_alias()", &reference)?;
@@ -113,10 +110,7 @@ fn pgboost_set_alias_1_1(
 
 /// `drop_alias(model)`, of `m@alias`
 #[pg_extern(sql = false)]
-fn pgboost_drop_alias(
-    model: Option<&[u8]>,
-    call: FunctionCallInfo,
-) -> std::result::Result<(), ErrorReport> {
+fn pgboost_drop_alias(model: Option<&[u8]>, call: FunctionCallInfo) -> Answer<()> {
     let model = required_text(model, "model")?;
     let Reference { name, wanted: Wanted::Alias(alias) } = Reference::parse(model)? else {
         return Err(Error::NotAnAlias { reference: model.to_owned() }.into());
@@ -127,10 +121,7 @@ fn pgboost_drop_alias(
 
 /// `pin_model(model)`
 #[pg_extern(sql = false)]
-fn pgboost_pin_model(
-    model: Option<&[u8]>,
-    call: FunctionCallInfo,
-) -> std::result::Result<(), ErrorReport> {
+fn pgboost_pin_model(model: Option<&[u8]>, call: FunctionCallInfo) -> Answer<()> {
     let reference = Reference::parse(required_text(model, "model")?)?;
     let found = OwnedVersion::writable(call, c"pin_model()", &reference)?;
     Ok(pin::set(&found.registry, found.model, found.version)?)
@@ -138,10 +129,7 @@ fn pgboost_pin_model(
 
 /// `unpin_model(model)`
 #[pg_extern(sql = false)]
-fn pgboost_unpin_model(
-    model: Option<&[u8]>,
-    call: FunctionCallInfo,
-) -> std::result::Result<(), ErrorReport> {
+fn pgboost_unpin_model(model: Option<&[u8]>, call: FunctionCallInfo) -> Answer<()> {
     let reference = Reference::parse(required_text(model, "model")?)?;
     let found = OwnedVersion::writable(call, c"unpin_model()", &reference)?;
     Ok(pin::remove(&found.registry, found.model, found.version)?)
@@ -153,7 +141,7 @@ fn pgboost_rename_model(
     model: Option<&[u8]>,
     new_name: Option<&[u8]>,
     call: FunctionCallInfo,
-) -> std::result::Result<(), ErrorReport> {
+) -> Answer<()> {
     let name = whole_model(model)?;
     let new_name = check_name(required_text(new_name, "new_name")?)?;
     let (registry, model) = writable(call, c"rename_model()", name)?;
@@ -166,7 +154,7 @@ fn pgboost_set_model_owner(
     model: Option<&[u8]>,
     role: Option<&[u8]>,
     call: FunctionCallInfo,
-) -> std::result::Result<(), ErrorReport> {
+) -> Answer<()> {
     let (name, role) = (whole_model(model)?, required_text(role, "role")?);
     let (registry, model) = writable(call, c"set_model_owner()", name)?;
     let owner = role_by_name(role).ok_or_else(|| Error::NoSuchRole { role: role.to_owned() })?;
@@ -183,7 +171,7 @@ fn pgboost_grant_model_1_1(
     role: Option<&[u8]>,
     privilege: Option<&[u8]>,
     call: FunctionCallInfo,
-) -> std::result::Result<(), ErrorReport> {
+) -> Answer<()> {
     let (name, role) = (whole_model(model)?, role_or_public(role)?);
     let privilege = Privilege::named(required_text(privilege, "privilege")?)?;
     let (registry, model) = writable(call, c"grant_model()", name)?;
@@ -197,7 +185,7 @@ fn pgboost_revoke_model_1_1(
     role: Option<&[u8]>,
     privilege: Option<&[u8]>,
     call: FunctionCallInfo,
-) -> std::result::Result<(), ErrorReport> {
+) -> Answer<()> {
     let (name, role) = (whole_model(model)?, role_or_public(role)?);
     let privilege = Privilege::named(required_text(privilege, "privilege")?)?;
     let (registry, model) = writable(call, c"revoke_model()", name)?;
@@ -217,7 +205,7 @@ fn role_or_public(role: Option<&[u8]>) -> Result<Oid> {
 fn pgboost_export_model(
     model: Option<&[u8]>,
     call: FunctionCallInfo,
-) -> std::result::Result<Option<AnyElement>, ErrorReport> {
+) -> Answer<Option<AnyElement>> {
     let reference = Reference::parse(required_text(model, "model")?)?;
     let OwnedVersion { registry, model, version } = OwnedVersion::find(call, &reference)?;
     let file = lookup::with_version(&registry, model, version, ReadSnapshot::Active, |stored| {

@@ -5,11 +5,10 @@ use pg_interface::query::argument_text;
 use pg_interface::{fault, report, session};
 use pgrx::datum::TimestampWithTimeZone;
 use pgrx::iter::TableIterator;
-use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{AnyElement, Array, JsonB, name, pg_extern, pg_sys};
+use pgrx::{AnyElement, Array, JsonB, pg_extern, pg_sys};
 use serde_json::{Map, Value, json};
 
-use super::{required, text, texts};
+use super::{Answer, Rows, required, text, texts};
 use crate::error::{Error, Result};
 use crate::params::{MAX_ROUNDS, Parameters, type_name};
 use crate::registry::{Registry, Storing, Trained};
@@ -23,13 +22,12 @@ use crate::training::{self, Evaluation, Outcome, Request, Score};
 
 /// The C function of release 1.0.0's `train_model`, which has an argument less.
 #[pg_extern(sql = false)]
-fn pgboost_train_model() -> std::result::Result<(), ErrorReport> {
+fn pgboost_train_model() -> Answer<()> {
     Err(Error::EarlierFunctions.into())
 }
 
 /// `train_model(model, source, target, ...) -> table(set, metric, best_round, value)`
 #[pg_extern(sql = false)]
-#[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 #[allow(clippy::too_many_arguments, reason = "they are the SQL function's")]
 fn pgboost_train_model_1_1(
     model: Option<&[u8]>,
@@ -49,13 +47,7 @@ fn pgboost_train_model_1_1(
     continue_from: Option<&[u8]>,
     deploy: Option<bool>,
     allow_change: Option<bool>,
-) -> std::result::Result<
-    TableIterator<
-        'static,
-        (name!(set, String), name!(metric, String), name!(best_round, i32), name!(value, f64)),
-    >,
-    ErrorReport,
-> {
+) -> Rows<(String, String, i32, f64)> {
     session::require_writable(c"train_model()");
     let mut request = Arguments {
         source: text(source, "source")?,
@@ -142,10 +134,11 @@ fn metrics(outcome: &Outcome) -> Map<String, Value> {
     all
 }
 
+type Round = (i32, String, f64, f64, f64, f64, Vec<f64>, Vec<f64>);
+
 /// `cross_validate_model(source, target, ...) -> table(round, metric, train_mean, train_std, eval_mean,
 /// eval_std, train, eval)`
 #[pg_extern(sql = false)]
-#[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 #[allow(clippy::too_many_arguments, reason = "they are the SQL function's")]
 fn pgboost_cross_validate_model(
     source: Option<&[u8]>,
@@ -162,22 +155,7 @@ fn pgboost_cross_validate_model(
     early_stopping_rounds: Option<i32>,
     seed: Option<i32>,
     verbose_eval: Option<i32>,
-) -> std::result::Result<
-    TableIterator<
-        'static,
-        (
-            name!(round, i32),
-            name!(metric, String),
-            name!(train_mean, f64),
-            name!(train_std, f64),
-            name!(eval_mean, f64),
-            name!(eval_std, f64),
-            name!(train, Vec<f64>),
-            name!(eval, Vec<f64>),
-        ),
-    >,
-    ErrorReport,
-> {
+) -> Rows<Round> {
     let request = Arguments {
         source: text(source, "source")?,
         target: text(target, "target")?,
@@ -218,10 +196,11 @@ fn pgboost_cross_validate_model(
     })))
 }
 
+type Tried = (i32, bool, String, i32, f64, f64, Option<f64>, JsonB);
+
 /// `tune_model(source, target, search, ...) -> table(trial, best, metric, best_round, train, eval, eval_std,
 /// params)`
 #[pg_extern(sql = false)]
-#[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 #[allow(clippy::too_many_arguments, reason = "they are the SQL function's")]
 fn pgboost_tune_model(
     source: Option<&[u8]>,
@@ -241,22 +220,7 @@ fn pgboost_tune_model(
     stratified: Option<bool>,
     early_stopping_rounds: Option<i32>,
     seed: Option<i32>,
-) -> std::result::Result<
-    TableIterator<
-        'static,
-        (
-            name!(trial, i32),
-            name!(best, bool),
-            name!(metric, String),
-            name!(best_round, i32),
-            name!(train, f64),
-            name!(eval, f64),
-            name!(eval_std, Option<f64>),
-            name!(params, JsonB),
-        ),
-    >,
-    ErrorReport,
-> {
+) -> Rows<Tried> {
     let no_evaluation = [eval_fraction.is_none(), eval_source.is_none(), fold_by.is_none()];
     let arguments = Arguments {
         source: text(source, "source")?,
@@ -325,27 +289,17 @@ fn joined(common: &Map<String, Value>, trial: Map<String, Value>) -> Result<Valu
     Ok(Value::Object(all))
 }
 
+type Running =
+    (i32, Option<TimestampWithTimeZone>, Option<String>, String, i64, i32, i32, Option<String>);
+
 /// `progress_records()`: the records of running trainings that the current user may see.
 #[pg_extern(sql = false)]
-#[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
-fn pgboost_progress_records() -> TableIterator<
-    'static,
-    (
-        name!(pid, i32),
-        name!(backend_start, Option<TimestampWithTimeZone>),
-        name!(model, Option<String>),
-        name!(phase, String),
-        name!(rows_read, i64),
-        name!(round, i32),
-        name!(rounds, i32),
-        name!(metric, Option<String>),
-    ),
-> {
+fn pgboost_progress_records() -> Rows<Running> {
     fault::at("progress: asked");
     let visible = |user| session::may_watch(pg_sys::Oid::from(user));
     let records = progress::records().into_iter().filter(move |(_, record)| visible(record.user));
     let round = |round| i32::try_from(round).unwrap_or(0);
-    TableIterator::new(records.map(move |(pid, record)| {
+    Ok(TableIterator::new(records.map(move |(pid, record)| {
         (
             pid,
             TimestampWithTimeZone::try_from(record.backend_start).ok(),
@@ -356,7 +310,7 @@ fn pgboost_progress_records() -> TableIterator<
             round(record.rounds),
             (!record.metric.is_empty()).then_some(record.metric),
         )
-    }))
+    })))
 }
 
 const DEFAULT_ROUNDS: i32 = 100;

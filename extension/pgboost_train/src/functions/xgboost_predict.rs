@@ -8,11 +8,10 @@ use std::rc::Rc;
 use gbtrees::internals::{AlignedBytes, CategoryKind, CompiledModel};
 use pg_interface::{call, report, session};
 use pgrx::iter::TableIterator;
-use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{name, pg_extern, pg_sys};
+use pgrx::{pg_extern, pg_sys};
 use row_source::{Row, Source, SourceError};
 
-use super::{required, text};
+use super::{Answer, Rows, required, text};
 use crate::error::{Error, Result};
 use crate::registry::Registry;
 use crate::source::columns::{self, Columns, UsedColumn};
@@ -54,7 +53,7 @@ fn pgboost_xgboost_predict(
     model: Option<&[u8]>,
     features: Option<Vec<Option<f32>>>,
     call: pg_sys::FunctionCallInfo,
-) -> std::result::Result<Option<f32>, ErrorReport> {
+) -> Answer<Option<f32>> {
     let (Some(model), Some(features)) = (text(model, "model")?, features) else {
         return Ok(None);
     };
@@ -70,13 +69,7 @@ const BATCH_ROWS: usize = 512;
 
 /// `verify_model(name, source) -> table(rows, differing, max_ulp)`
 #[pg_extern(sql = false)]
-fn pgboost_verify_model(
-    model: Option<&[u8]>,
-    source: Option<&[u8]>,
-) -> std::result::Result<
-    TableIterator<'static, (name!(rows, i64), name!(differing, i64), name!(max_ulp, i64))>,
-    ErrorReport,
-> {
+fn pgboost_verify_model(model: Option<&[u8]>, source: Option<&[u8]>) -> Rows<(i64, i64, i64)> {
     let (model, source) = (text(model, "model")?, text(source, "source")?);
     let found = verify(required(model, "model")?, required(source, "source")?)?;
     Ok(TableIterator::once((found.rows, found.differing, found.max_ulp)))
@@ -242,6 +235,6 @@ fn ulp(a: f32, b: f32) -> i64 {
 
 /// `xgboost_version() -> text`
 #[pg_extern(sql = false)]
-fn pgboost_xgboost_version() -> std::result::Result<String, ErrorReport> {
+fn pgboost_xgboost_version() -> Answer<String> {
     Ok(predictor::xgboost_version()?)
 }
