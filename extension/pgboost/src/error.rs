@@ -262,7 +262,7 @@ error_table! {
     /// A value that is none of the feature's categories.
     UnknownCategory { feature: Phrase, value: String, reason: CategoryReason } =>
         INVALID_TEXT_REPRESENTATION, "unknown category \"{value}\" for feature {feature}",
-        hint (Some(reason.hint()));
+        detail (reason.texts().0), hint (Some(reason.texts().1));
     /// NULL for a category that the model maps to statistics.
     NullCategory { feature: Phrase } =>
         NULL_VALUE_NOT_ALLOWED, "feature {feature} cannot be null",

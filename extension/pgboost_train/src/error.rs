@@ -201,79 +201,17 @@ impl From<gbtrees::Error> for Error {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 mod tests {
-    use pg_interface::error_table_tests;
+    use pg_interface::{error_table_tests, sampled};
     use row_source::SourceError;
 
-    use super::{Error, NAMES};
+    use super::{Error, Sampled};
 
-    fn samples() -> Vec<Error> {
-        let text = || "x".to_owned();
-        // Text of others is a sentence here, since their part of a detail need not be one.
-        let said = || "It failed.".to_owned();
-        let (argument, hint) = ("source", "Do this.");
-        vec![
-            Error::Source { error: SourceError::AmbiguousColumn { column: text() } },
-            Error::NullArgument { argument },
-            Error::Encoding { what: argument },
-            Error::ArgumentRange { argument, given: text(), allowed: "between 1 and 2" },
-            Error::Arguments { message: "one needs the other", hint },
-            Error::ModelName { name: text(), reason: "It is empty." },
-            Error::Denied { function: "load_model" },
-            Error::OtherFunction { function: "predict_margin" },
-            Error::OtherMeaning {
-                name: text(),
-                version: 1,
-                what: "another link",
-                old: text(),
-                new: text(),
-            },
-            Error::ParametersForm { given: "an array" },
-            Error::SearchForm { given: "an array" },
-            Error::SearchValues { name: text(), what: "has no values", hint },
-            Error::TooManyTrials { trials: 2, max: 1 },
-            Error::UnknownParameter { name: text(), nearest: Some("eta") },
-            Error::UnknownParameter { name: text(), nearest: None },
-            Error::Contradiction { first: text(), second: text() },
-            Error::ParameterValue { name: text(), allowed: text().into(), given: text() },
-            Error::ParameterRefused { name: text(), hint },
-            Error::CannotContinue { model: text(), reason: said().into() },
-            Error::TooManyFolds { column: text(), limit: 1 },
-            Error::ArrayUnmeasured { column: text(), what: "null" },
-            Error::ArrayLength { column: text(), expected: 1, given: 2, array: text() },
-            Error::ColumnTwice { column: text() },
-            Error::NoFeatures,
-            Error::ValueRange { column: text() },
-            Error::TargetRange {
-                column: text(),
-                objective: "reg:gamma",
-                allowed: "greater than 0",
-                given: text(),
-            },
-            Error::NoValues { column: text() },
-            Error::NoWeight { column: text() },
-            Error::TooManyCategories { column: text(), limit: 1 },
-            Error::UnknownCategory { column: text(), argument },
-            Error::Classes { objective: text(), classes: 1, allowed: "two" },
-            Error::LibraryMissing { path: text().into(), reason: said().into() },
-            Error::LibraryOld { version: text() },
-            Error::XGBoost { message: said().into() },
-            Error::OutOfMemory,
-            Error::FeatureCount { model: text(), expected: 1, given: 2 },
-            Error::SeveralValues { model: text(), function: "xgboost_predict" },
-            Error::NoFeatureNames { model: text() },
-            Error::OtherLibrary { model: text(), format: "lightgbm text" },
-            Error::EarlierFunctions,
-            Error::Registry { what: "version" },
-            Error::TrainerMissing { path: text().into(), reason: said().into() },
-            Error::TrainerKilled,
-            Error::TrainerEnded { how: said().into(), said: said().into() },
-            Error::TrainerEnded { how: "It failed".to_owned().into(), said: String::new().into() },
-            Error::TooManyPredictions { rows: 2, outputs: 2, bytes: 48, max_kb: 3 },
-            Error::ModelSize { bytes: 1 },
-        ]
-    }
+    sampled!(text: SourceError => [SourceError::AmbiguousColumn { column: text.to_owned() }]);
 
-    error_table_tests!(samples());
+    error_table_tests!([Error::TrainerEnded {
+        how: "It failed".to_owned().into(),
+        said: String::new().into()
+    }]);
 
     #[test]
     fn what_was_meant_is_hinted_at() {
