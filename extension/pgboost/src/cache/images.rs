@@ -85,7 +85,7 @@ thread_local! {
 }
 
 /// Returns the image of a stored version: an open one, one from its file, or a newly compiled one.
-pub(crate) fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<CachedImage>> {
+pub(crate) fn image_of(stored: &Stored<'_>) -> Result<Rc<CachedImage>> {
     let key = key_of(stored)?;
     if let Some(image) = find(&key) {
         return Ok(image);
@@ -97,7 +97,7 @@ pub(crate) fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<Ca
             let cancel = gbtrees::Cancel::unwinding(&report::check_for_interrupts);
             let lowered = gbtrees::internals::compile(&stored.model()?, &labels, cancel)?;
             let image = share(&key, lowered, || stored.reference())?;
-            sweep_if_due(registry);
+            sweep_if_due(stored.registry);
             image
         }
     };
@@ -148,13 +148,8 @@ fn share(
 
 /// Makes the image of a version that this transaction has just stored, unless it exists. A rollback removes the
 /// file; if another version needs it, it is made again.
-pub(crate) fn share_new(
-    registry: &Registry,
-    model: Model<'_>,
-    version: i32,
-    lowered: AlignedBytes,
-) -> Result<()> {
-    let key = lookup::with_version(registry, model, version, ReadSnapshot::Latest, key_of)?;
+pub(crate) fn share_new(model: Model<'_>, version: i32, lowered: AlignedBytes) -> Result<()> {
+    let key = lookup::with_version(model, version, ReadSnapshot::Latest, key_of)?;
     let share = |lowered| share(&key, lowered, || format!("{}@{version}", model.name));
     if key.path().exists() {
         if find(&key).is_none() {
@@ -166,7 +161,7 @@ pub(crate) fn share_new(
     transaction::remove_at_rollback(key.path());
     let image = share(lowered)?;
     insert(image, key);
-    sweep_if_due(registry);
+    sweep_if_due(&model.registry);
     Ok(())
 }
 

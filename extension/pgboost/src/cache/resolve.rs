@@ -116,14 +116,14 @@ fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Resul
     images::registry_read(&registry, validity.generation);
 
     let model = Model::find(&registry, parsed.name, ReadSnapshot::Active)?;
-    registry::require_predict(&registry, model, validity.user)?;
-    let version = lookup::wanted_version(&registry, model, parsed.wanted, ReadSnapshot::Active)?;
+    registry::require_predict(model, validity.user)?;
+    let version = lookup::wanted_version(model, parsed.wanted, ReadSnapshot::Active)?;
     let read = |stored: &Stored<'_>| {
         let pinned = is_pinned_by_number(&parsed, reference, stored);
-        Ok((images::image_of(&registry, stored)?, pinned, stored.unknown_rule()))
+        Ok((images::image_of(stored)?, pinned, stored.unknown_rule()))
     };
     let (image, pinned, unknown_category) =
-        lookup::with_version(&registry, model, version, ReadSnapshot::Active, read).map_err(
+        lookup::with_version(model, version, ReadSnapshot::Active, read).map_err(
             |error| match (error, parsed.wanted) {
                 // No version was named, so the registry is inconsistent.
                 (Error::NoSuchVersion { name, .. }, Wanted::Deployed) => {
@@ -143,12 +143,11 @@ fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Resul
         let (latest, later) = Model::find_with_mark(&registry, parsed.name, ReadSnapshot::Latest);
         mark = later;
         latest.is_some_and(|latest| {
-            let wanted =
-                lookup::wanted_version(&registry, latest, parsed.wanted, ReadSnapshot::Latest);
+            let wanted = lookup::wanted_version(latest, parsed.wanted, ReadSnapshot::Latest);
             latest.id == model.id
                 && latest.has_policy_of(&model)
                 && wanted == Ok(version)
-                && is_latest(&registry, latest, version, &image)
+                && is_latest(latest, version, &image)
         })
     };
     let identity = Identity { model: model.id, version, pinned, unknown_category };
@@ -167,8 +166,8 @@ fn is_pinned_by_number(parsed: &Reference<'_>, reference: &str, stored: &Stored<
 }
 
 /// Returns whether the version still exists with the same inputs, also after changes to the tables by hand.
-fn is_latest(registry: &Registry, model: Model<'_>, version: i32, image: &CachedImage) -> bool {
-    lookup::with_version(registry, model, version, ReadSnapshot::Latest, |stored| {
+fn is_latest(model: Model<'_>, version: i32, image: &CachedImage) -> bool {
+    lookup::with_version(model, version, ReadSnapshot::Latest, |stored| {
         Ok(images::key_of(stored)? == image.key)
     })
     .unwrap_or(false)

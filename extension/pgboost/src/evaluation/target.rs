@@ -291,6 +291,6 @@ fn check_levels(model: String, values: usize, levels: Vec<f64>) -> Result<Vec<f6
 /// Returns the objective or loss from the registry.
 fn loss(predictor: &SourcePredictor, registry: &Registry) -> Result<String> {
     let name = Reference::parse(predictor.model())?.name;
-    let (model, version) = (predictor.resolved_model().named(name), predictor.version());
-    lookup::with_version(registry, model, version, ReadSnapshot::Active, |stored| stored.loss())
+    let (model, version) = (predictor.resolved_model().named(*registry, name), predictor.version());
+    lookup::with_version(model, version, ReadSnapshot::Active, |stored| stored.loss())
 }

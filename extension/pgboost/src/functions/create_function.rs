@@ -42,15 +42,13 @@ fn pgboost_create_predict_function(
     session::require_writable(c"create_predict_function()");
     let model = required_text(model, "model")?;
     let Reference { name, wanted } = Reference::parse(model)?;
-    let (registry, found) = owned(call, name)?;
-    registry::lock(&registry, found)?;
+    let found = owned(call, name)?;
+    registry::lock(found)?;
     // Read again under the lock, since the statement's snapshot may be outdated.
-    let found = Model::find(&registry, name, ReadSnapshot::Latest)?;
-    let version = lookup::wanted_version(&registry, found, wanted, ReadSnapshot::Latest)?;
+    let found = Model::find(&found.registry, name, ReadSnapshot::Latest)?;
+    let version = lookup::wanted_version(found, wanted, ReadSnapshot::Latest)?;
     let image = report::with_reserve(|| {
-        lookup::with_version(&registry, found, version, ReadSnapshot::Latest, |stored| {
-            images::image_of(&registry, stored)
-        })
+        lookup::with_version(found, version, ReadSnapshot::Latest, images::image_of)
     })?;
     let given =
         |text: Option<&[u8]>, what| Ok::<_, Error>(optional_text(text, what)?.map(str::to_owned));
@@ -60,7 +58,7 @@ fn pgboost_create_predict_function(
         arguments: arguments(image.model()),
         output: output_of(image.model(), given(output, "output")?)?,
     };
-    Ok(create(&registry, model, found, &function, replace.unwrap_or(false))?)
+    Ok(create(model, found, &function, replace.unwrap_or(false))?)
 }
 
 struct Function {
@@ -104,13 +102,8 @@ impl Function {
     }
 }
 
-fn create(
-    registry: &Registry,
-    reference: &str,
-    model: Model<'_>,
-    function: &Function,
-    replace: bool,
-) -> Result<Oid> {
+fn create(reference: &str, model: Model<'_>, function: &Function, replace: bool) -> Result<Oid> {
+    let registry = &model.registry;
     if !replace && predict_functions::exists(&function.schema, &function.name)? {
         return Err(Error::FunctionExists { function: function.name.clone() });
     }
@@ -120,7 +113,7 @@ fn create(
     // If the model's features have changed, the previous function has another signature.
     for old in predict_functions::of_model(registry, model.id)? {
         if old.starts_with(&prefix) && !(is_same && old == signature) {
-            predict_functions::drop_function(registry, model, &old)?;
+            predict_functions::drop_function(model, &old)?;
         }
     }
     predict_functions::run(&function.definition(registry, reference, replace))?;
@@ -132,7 +125,7 @@ fn create(
         "COMMENT ON FUNCTION {signature} IS {}",
         quoted_literal(&comment)
     ))?;
-    predict_functions::record(registry, model, &signature)
+    predict_functions::record(model, &signature)
 }
 
 /// Returns the features, with the types that predict reads as the model was trained. For more features than a

@@ -21,7 +21,6 @@ const DECILES: u32 = 10;
 
 /// A model that the user may predict with.
 struct Profiled<'a> {
-    registry: Registry,
     predictor: SourcePredictor,
     model: Model<'a>,
     version: i32,
@@ -33,14 +32,15 @@ impl<'a> Profiled<'a> {
         let function = call::called_function(call);
         let predictor = SourcePredictor::new(model, function)?;
         let version = predictor.version();
-        let model = predictor.resolved_model().named(Reference::parse(model)?.name);
-        Ok(Profiled { registry: Registry::of_function(function)?, predictor, model, version })
+        let registry = Registry::of_function(function)?;
+        let model = predictor.resolved_model().named(registry, Reference::parse(model)?.name);
+        Ok(Profiled { predictor, model, version })
     }
 
     /// Reads the baseline, which shows values of the training data.
     fn profiles(&self) -> Result<Vec<FeatureProfile>> {
-        registry::require_inspect(&self.registry, self.model, session::current_user())?;
-        baseline::read(&self.registry, self.model, self.version)
+        registry::require_inspect(self.model, session::current_user())?;
+        baseline::read(self.model, self.version)
     }
 }
 
@@ -53,11 +53,11 @@ fn pgboost_set_baseline(
 ) -> Answer<()> {
     session::require_writable(c"set_baseline()");
     let found = Profiled::find(model, call)?;
-    registry::require_owner(&found.registry, found.model, session::current_user())?;
+    registry::require_owner(found.model, session::current_user())?;
     let collector = collect(found.predictor.image(), required_text(source, "source")?)?;
     let profiles = collector.profiles().map_err(Error::from)?;
-    registry::lock(&found.registry, found.model)?;
-    Ok(baseline::store(&found.registry, found.model.id, found.version, profiles)?)
+    registry::lock(found.model)?;
+    Ok(baseline::store(found.model, found.version, profiles)?)
 }
 
 /// `set_baseline(model, baseline)`, of what `train_model` or `feature_baseline` has written
@@ -69,15 +69,15 @@ fn pgboost_set_baseline_jsonb(
 ) -> Answer<()> {
     session::require_writable(c"set_baseline()");
     let found = Profiled::find(model, call)?;
-    registry::require_owner(&found.registry, found.model, session::current_user())?;
+    registry::require_owner(found.model, session::current_user())?;
     let text = jsonb::text(&required(baseline, "baseline")?).unwrap_or_default();
     let profiles = baseline::of_json(&text).ok_or(Error::InvalidBaseline)?;
     let names = found.predictor.column_names();
     if !profiles.iter().map(|profile| &profile.feature).eq(&names) {
         return Err(Error::InvalidBaseline.into());
     }
-    registry::lock(&found.registry, found.model)?;
-    Ok(baseline::store(&found.registry, found.model.id, found.version, profiles)?)
+    registry::lock(found.model)?;
+    Ok(baseline::store(found.model, found.version, profiles)?)
 }
 
 type Profile = (String, i64, i64, Option<Vec<f64>>, Option<Vec<String>>, Option<Vec<f64>>);

@@ -35,9 +35,9 @@ fn pgboost_export_model_sql(
 }
 
 fn exported(found: &OwnedVersion<'_>, options: Options) -> Result<String> {
-    let OwnedVersion { registry, model, version } = found;
+    let OwnedVersion { model, version } = found;
     let options = options.version(version.unsigned_abs());
-    lookup::with_version(registry, *model, *version, ReadSnapshot::Active, |stored| {
+    lookup::with_version(*model, *version, ReadSnapshot::Active, |stored| {
         let cancel = gbtrees::Cancel::unwinding(&check_for_interrupts);
         let options = options.unknown_category(match stored.unknown_rule() {
             UnknownRule::Policy(guc::UnknownCategory::Missing) => UnknownCategory::Missing,

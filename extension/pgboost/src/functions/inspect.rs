@@ -19,7 +19,6 @@ use crate::registry::{self, Access, Registry};
 use crate::statistics;
 
 pub(super) struct Visible<'a> {
-    registry: Registry,
     model: Model<'a>,
     version: i32,
     /// The user may see values of the training data.
@@ -32,23 +31,21 @@ impl<'a> Visible<'a> {
         let registry = Registry::of_function(call::called_function(call))?;
         let snapshot = ReadSnapshot::Active;
         let model = Model::find(&registry, reference.name, snapshot)?;
-        let access = registry::access(&registry, model.id, session::current_user());
+        let access = model.access(session::current_user());
         if access < Access::Predict {
             return Err(Error::Denied { name: model.name.to_owned() });
         }
-        let version = lookup::wanted_version(&registry, model, reference.wanted, snapshot)?;
-        Ok(Visible { registry, model, version, shows_values: access >= Access::Inspect })
+        let version = lookup::wanted_version(model, reference.wanted, snapshot)?;
+        Ok(Visible { model, version, shows_values: access >= Access::Inspect })
     }
 
     fn read<T>(&self, read: impl FnOnce(&Stored<'_>) -> Result<T>) -> Result<T> {
-        let Visible { registry, model, version, .. } = self;
-        report::with_reserve(|| {
-            lookup::with_version(registry, *model, *version, ReadSnapshot::Active, read)
-        })
+        let Visible { model, version, .. } = self;
+        report::with_reserve(|| lookup::with_version(*model, *version, ReadSnapshot::Active, read))
     }
 
     pub(super) fn image(&self) -> Result<Rc<CachedImage>> {
-        self.read(|stored| images::image_of(&self.registry, stored))
+        self.read(images::image_of)
     }
 }
 
@@ -56,8 +53,8 @@ impl<'a> Visible<'a> {
 #[pg_extern(sql = false)]
 fn pgboost_model_info(model: Option<&[u8]>, call: FunctionCallInfo) -> Answer<AnyElement> {
     let visible = Visible::find(required_text(model, "model")?, call)?;
-    let Visible { registry, model, version, shows_values } = visible;
-    Ok(lookup::describe(&registry, model, version, shows_values)?)
+    let Visible { model, version, shows_values } = visible;
+    Ok(lookup::describe(model, version, shows_values)?)
 }
 
 /// `model_features(model) -> table(position, feature, type, categories)`

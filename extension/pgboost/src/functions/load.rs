@@ -148,9 +148,9 @@ fn load(
     let new = describe(name, bytes, &model, present, options);
     let (model, version) = store(registry, new, user)?;
     fault::at("load: stored");
-    images::share_new(registry, model, version, lowered)?;
+    images::share_new(model, version, lowered)?;
     if deploy {
-        deploy_new(registry, model, version, user, ways)?;
+        deploy_new(model, version, user, ways)?;
     }
     Ok(version)
 }
@@ -168,7 +168,7 @@ fn pgboost_check_storable(model: Option<&[u8]>, call: FunctionCallInfo) -> Answe
 /// Raises if the model exists and the current user does not own it.
 fn require_owner_if_any(registry: &Registry, name: &str) -> Result<()> {
     match Model::find(registry, name, ReadSnapshot::Active) {
-        Ok(model) => registry::require_owner(registry, model, session::current_user()),
+        Ok(model) => registry::require_owner(model, session::current_user()),
         Err(_) => Ok(()),
     }
 }

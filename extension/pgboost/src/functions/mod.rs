@@ -72,7 +72,6 @@ fn whole_model(model: Option<&[u8]>) -> Result<&str> {
 
 /// A version of a model that the current user owns.
 struct OwnedVersion<'a> {
-    registry: Registry,
     model: Model<'a>,
     version: i32,
 }
@@ -89,10 +88,10 @@ impl<'a> OwnedVersion<'a> {
     }
 
     fn find(call: FunctionCallInfo, reference: &Reference<'a>) -> Result<Self> {
-        let (registry, model) = owned(call, reference.name)?;
+        let model = owned(call, reference.name)?;
         let wanted = reference.wanted;
-        let version = lookup::wanted_version(&registry, model, wanted, ReadSnapshot::Active)?;
-        Ok(OwnedVersion { registry, model, version })
+        let version = lookup::wanted_version(model, wanted, ReadSnapshot::Active)?;
+        Ok(OwnedVersion { model, version })
     }
 }
 
@@ -102,15 +101,15 @@ fn writable<'a>(
     call: FunctionCallInfo,
     function: &'static CStr,
     name: &'a str,
-) -> Result<(Registry, Model<'a>)> {
+) -> Result<Model<'a>> {
     session::require_writable(function);
     owned(call, name)
 }
 
 /// Finds a model. Fails unless the current user owns it.
-fn owned(call: FunctionCallInfo, name: &str) -> Result<(Registry, Model<'_>)> {
+fn owned(call: FunctionCallInfo, name: &str) -> Result<Model<'_>> {
     let registry = Registry::of_function(pg_interface::call::called_function(call))?;
     let model = Model::find(&registry, name, ReadSnapshot::Active)?;
-    registry::require_owner(&registry, model, session::current_user())?;
-    Ok((registry, model))
+    registry::require_owner(model, session::current_user())?;
+    Ok(model)
 }

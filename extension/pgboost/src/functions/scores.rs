@@ -51,9 +51,9 @@ fn pgboost_maintain_scores(
     let registry = Registry::of_function(function)?;
     let Reference { name, wanted } = Reference::parse(reference)?;
     let model = Model::find(&registry, name, ReadSnapshot::Active)?;
-    registry::require_predict(&registry, model, table.owner)?;
-    scores::keep(&registry, model)?;
-    lookup::wanted_version(&registry, model, wanted, ReadSnapshot::Active)?;
+    registry::require_predict(model, table.owner)?;
+    scores::keep(model)?;
+    lookup::wanted_version(model, wanted, ReadSnapshot::Active)?;
     let mut columns = scores::columns(&registry, table.oid)?;
     let taken = columns.clone();
     columns.extend([score.to_owned(), version.clone()]);

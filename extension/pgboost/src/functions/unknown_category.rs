@@ -15,6 +15,6 @@ fn pgboost_set_unknown_category(
 ) -> Answer<()> {
     let name = whole_model(model)?;
     let policy = optional_text(policy, "policy")?;
-    let (registry, model) = writable(call, c"set_unknown_category()", name)?;
-    Ok(write::set_unknown_category(&registry, model, policy)?)
+    let model = writable(call, c"set_unknown_category()", name)?;
+    Ok(write::set_unknown_category(model, policy)?)
 }

@@ -45,7 +45,7 @@ fn pgboost_meaning_1_1(
     let registry = Registry::of_function(call::called_function(call))?;
     let model = Model::find(&registry, name, ReadSnapshot::Latest)?;
     let version = required(version, "version")?;
-    match lookup::with_version(&registry, model, version, ReadSnapshot::Latest, meaning) {
+    match lookup::with_version(model, version, ReadSnapshot::Latest, meaning) {
         Err(Error::Registry { .. }) => Ok(None),
         other => Ok(other.map(Some)?),
     }

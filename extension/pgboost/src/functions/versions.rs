@@ -14,7 +14,7 @@ use crate::registry::lookup;
 use crate::registry::meaning::Ways;
 use crate::registry::model::Model;
 use crate::registry::reference::{Reference, Wanted, check_alias, check_name};
-use crate::registry::{self, Privilege, Registry, deployment, pin, predict_functions, write};
+use crate::registry::{self, Privilege, deployment, pin, predict_functions, write};
 
 /// `deploy_model(model, allow_change, comment)`, of `m@3` or `m@alias`
 #[pg_extern(sql = false)]
@@ -31,7 +31,7 @@ fn pgboost_deploy_model_1_1(
     let found = OwnedVersion::writable(call, c"deploy_model()", &reference)?;
     let ways = Ways::allowing(required(allow_change, "allow_change")?);
     let comment = optional_text(comment, "comment")?;
-    Ok(write::deploy(&found.registry, found.model, found.version, ways, comment)?)
+    Ok(write::deploy(found.model, found.version, ways, comment)?)
 }
 
 /// `rollback_model(model, allow_change, comment) -> integer`
@@ -42,9 +42,9 @@ fn pgboost_rollback_model(
     comment: Option<&[u8]>,
     call: FunctionCallInfo,
 ) -> Answer<i32> {
-    let (registry, model) = writable(call, c"rollback_model()", whole_model(model)?)?;
+    let model = writable(call, c"rollback_model()", whole_model(model)?)?;
     let ways = Ways::allowing(required(allow_change, "allow_change")?);
-    Ok(deployment::roll_back(&registry, model, ways, optional_text(comment, "comment")?)?)
+    Ok(deployment::roll_back(model, ways, optional_text(comment, "comment")?)?)
 }
 
 /// `set_model_comment(model, comment)`, of `m` the model's, of `m@3` or `m@alias` the version's
@@ -57,11 +57,11 @@ fn pgboost_set_model_comment(
     let reference = Reference::parse(required_text(model, "model")?)?;
     let comment = optional_text(comment, "comment")?;
     if reference.wanted == Wanted::Deployed {
-        let (registry, model) = writable(call, c"set_model_comment()", reference.name)?;
-        return Ok(write::set_comment(&registry, model, None, comment)?);
+        let model = writable(call, c"set_model_comment()", reference.name)?;
+        return Ok(write::set_comment(model, None, comment)?);
     }
     let found = OwnedVersion::writable(call, c"set_model_comment()", &reference)?;
-    Ok(write::set_comment(&found.registry, found.model, Some(found.version), comment)?)
+    Ok(write::set_comment(found.model, Some(found.version), comment)?)
 }
 
 /// `drop_model(model)`, of `m@3` or `m@alias` a version, of `m` the model with all of them
@@ -69,26 +69,26 @@ fn pgboost_set_model_comment(
 fn pgboost_drop_model(model: Option<&[u8]>, call: FunctionCallInfo) -> Answer<()> {
     let reference = Reference::parse(required_text(model, "model")?)?;
     if reference.wanted == Wanted::Deployed {
-        let (registry, model) = writable(call, c"drop_model()", reference.name)?;
-        return Ok(drop(&registry, model, None)?);
+        let model = writable(call, c"drop_model()", reference.name)?;
+        return Ok(drop(model, None)?);
     }
     let found = OwnedVersion::writable(call, c"drop_model()", &reference)?;
-    Ok(drop(&found.registry, found.model, Some(found.version))?)
+    Ok(drop(found.model, Some(found.version))?)
 }
 
-fn drop(registry: &Registry, model: Model<'_>, version: Option<i32>) -> Result<()> {
-    let mut unused = images::of_model(registry, model.id);
+fn drop(model: Model<'_>, version: Option<i32>) -> Result<()> {
+    let mut unused = images::of_model(&model.registry, model.id);
     match version {
-        Some(version) => write::drop_version(registry, model, version)?,
+        Some(version) => write::drop_version(model, version)?,
         None => {
-            registry::lock(registry, model)?;
-            for function in predict_functions::of_model(registry, model.id)? {
-                predict_functions::drop_function(registry, model, &function)?;
+            registry::lock(model)?;
+            for function in predict_functions::of_model(&model.registry, model.id)? {
+                predict_functions::drop_function(model, &function)?;
             }
-            write::drop_model(registry, model)?;
+            write::drop_model(model)?;
         }
     }
-    images::retain_unused(registry, &mut unused);
+    images::retain_unused(&model.registry, &mut unused);
     unused.keys().for_each(|image| transaction::remove_at_commit(image.path()));
     Ok(())
 }
@@ -105,7 +105,7 @@ fn pgboost_set_alias_1_1(
     let alias = check_alias(required_text(alias, "alias")?)?;
     let found = OwnedVersion::writable(call, c"set_alias()", &reference)?;
     let ways = Ways::allowing(required(allow_change, "allow_change")?);
-    Ok(write::set_alias(&found.registry, found.model, alias, found.version, ways)?)
+    Ok(write::set_alias(found.model, alias, found.version, ways)?)
 }
 
 /// `drop_alias(model)`, of `m@alias`
@@ -115,8 +115,8 @@ fn pgboost_drop_alias(model: Option<&[u8]>, call: FunctionCallInfo) -> Answer<()
     let Reference { name, wanted: Wanted::Alias(alias) } = Reference::parse(model)? else {
         return Err(Error::NotAnAlias { reference: model.to_owned() }.into());
     };
-    let (registry, model) = writable(call, c"drop_alias()", name)?;
-    Ok(write::drop_alias(&registry, model, alias)?)
+    let model = writable(call, c"drop_alias()", name)?;
+    Ok(write::drop_alias(model, alias)?)
 }
 
 /// `pin_model(model)`
@@ -124,7 +124,7 @@ fn pgboost_drop_alias(model: Option<&[u8]>, call: FunctionCallInfo) -> Answer<()
 fn pgboost_pin_model(model: Option<&[u8]>, call: FunctionCallInfo) -> Answer<()> {
     let reference = Reference::parse(required_text(model, "model")?)?;
     let found = OwnedVersion::writable(call, c"pin_model()", &reference)?;
-    Ok(pin::set(&found.registry, found.model, found.version)?)
+    Ok(pin::set(found.model, found.version)?)
 }
 
 /// `unpin_model(model)`
@@ -132,7 +132,7 @@ fn pgboost_pin_model(model: Option<&[u8]>, call: FunctionCallInfo) -> Answer<()>
 fn pgboost_unpin_model(model: Option<&[u8]>, call: FunctionCallInfo) -> Answer<()> {
     let reference = Reference::parse(required_text(model, "model")?)?;
     let found = OwnedVersion::writable(call, c"unpin_model()", &reference)?;
-    Ok(pin::remove(&found.registry, found.model, found.version)?)
+    Ok(pin::remove(found.model, found.version)?)
 }
 
 /// `rename_model(model, new_name)`
@@ -144,8 +144,8 @@ fn pgboost_rename_model(
 ) -> Answer<()> {
     let name = whole_model(model)?;
     let new_name = check_name(required_text(new_name, "new_name")?)?;
-    let (registry, model) = writable(call, c"rename_model()", name)?;
-    Ok(write::rename(&registry, model, new_name)?)
+    let model = writable(call, c"rename_model()", name)?;
+    Ok(write::rename(model, new_name)?)
 }
 
 /// `set_model_owner(model, role)`
@@ -156,12 +156,12 @@ fn pgboost_set_model_owner(
     call: FunctionCallInfo,
 ) -> Answer<()> {
     let (name, role) = (whole_model(model)?, required_text(role, "role")?);
-    let (registry, model) = writable(call, c"set_model_owner()", name)?;
+    let model = writable(call, c"set_model_owner()", name)?;
     let owner = role_by_name(role).ok_or_else(|| Error::NoSuchRole { role: role.to_owned() })?;
     if !has_rights_of(current_user(), owner) {
         return Err(Error::NotMember { role: role.to_owned() }.into());
     }
-    Ok(write::set_owner(&registry, model, owner)?)
+    Ok(write::set_owner(model, owner)?)
 }
 
 /// `grant_model(model, role, privilege)`
@@ -174,8 +174,8 @@ fn pgboost_grant_model_1_1(
 ) -> Answer<()> {
     let (name, role) = (whole_model(model)?, role_or_public(role)?);
     let privilege = Privilege::named(required_text(privilege, "privilege")?)?;
-    let (registry, model) = writable(call, c"grant_model()", name)?;
-    Ok(write::grant(&registry, model, role, privilege)?)
+    let model = writable(call, c"grant_model()", name)?;
+    Ok(write::grant(model, role, privilege)?)
 }
 
 /// `revoke_model(model, role, privilege)`
@@ -188,8 +188,8 @@ fn pgboost_revoke_model_1_1(
 ) -> Answer<()> {
     let (name, role) = (whole_model(model)?, role_or_public(role)?);
     let privilege = Privilege::named(required_text(privilege, "privilege")?)?;
-    let (registry, model) = writable(call, c"revoke_model()", name)?;
-    Ok(write::revoke(&registry, model, role, privilege)?)
+    let model = writable(call, c"revoke_model()", name)?;
+    Ok(write::revoke(model, role, privilege)?)
 }
 
 /// Finds a role by its name; `public`, which is not a valid name of a role, means everybody.
@@ -207,9 +207,7 @@ fn pgboost_export_model(
     call: FunctionCallInfo,
 ) -> Answer<Option<AnyElement>> {
     let reference = Reference::parse(required_text(model, "model")?)?;
-    let OwnedVersion { registry, model, version } = OwnedVersion::find(call, &reference)?;
-    let file = lookup::with_version(&registry, model, version, ReadSnapshot::Active, |stored| {
-        stored.file()
-    })?;
+    let OwnedVersion { model, version } = OwnedVersion::find(call, &reference)?;
+    let file = lookup::with_version(model, version, ReadSnapshot::Active, |stored| stored.file())?;
     Ok(file.into_value())
 }

@@ -5,43 +5,31 @@ use row_source::distribution::{FeatureProfile, Point, Ranges, Values};
 use serde_json::Value;
 
 use super::model::{Model, ModelId};
-use super::{Registry, execute, query_jsonb};
+use super::{Registry, query_jsonb};
 use crate::error::{Error, Result};
 
 /// Stores the profiles of all features in the model's order, in place of earlier ones. The caller has checked the
 /// user's privileges.
-pub(crate) fn store(
-    registry: &Registry,
-    model: ModelId,
-    version: i32,
-    profiles: Vec<FeatureProfile>,
-) -> Result<()> {
-    forget(registry, model, Some(version))?;
+pub(crate) fn store(model: Model<'_>, version: i32, profiles: Vec<FeatureProfile>) -> Result<()> {
+    forget(model, Some(version))?;
     for (position, profile) in (1..).zip(profiles) {
-        insert(registry, model, version, position, profile)?;
+        insert(model, version, position, profile)?;
     }
     // Backends that count rows outside the ranges of training read them again.
-    invalidation::announce(registry.version.relation);
+    invalidation::announce(model.registry.version.relation);
     Ok(())
 }
 
 /// Deletes the profiles of one version or of all.
-pub(crate) fn forget(registry: &Registry, model: ModelId, version: Option<i32>) -> Result<()> {
-    execute(
-        registry,
+pub(crate) fn forget(model: Model<'_>, version: Option<i32>) -> Result<()> {
+    model.execute(
         "DELETE FROM pgboost_catalog.baseline AS p \
          WHERE p.model = $1 AND ($2 IS NULL OR p.version = $2)",
-        &[model.into(), version.into()],
+        [version.into()],
     )
 }
 
-fn insert(
-    registry: &Registry,
-    model: ModelId,
-    version: i32,
-    position: i32,
-    profile: FeatureProfile,
-) -> Result<()> {
+fn insert(model: Model<'_>, version: i32, position: i32, profile: FeatureProfile) -> Result<()> {
     let (points, categories) = match profile.values {
         Values::Numbers(points) => (Some(points), None),
         Values::Categories(categories) => (None, Some(categories)),
@@ -53,13 +41,11 @@ fn insert(
     let upto = column(|point| point.upto);
     let (categories, shares): (Option<Vec<String>>, Option<Vec<f64>>) =
         categories.map(|categories| categories.into_iter().unzip()).unzip();
-    execute(
-        registry,
+    model.execute(
         "INSERT INTO pgboost_catalog.baseline (model, version, position, feature, rows, missing, \
          numbers, below, upto, categories, shares) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
-        &[
-            model.into(),
+        [
             version.into(),
             position.into(),
             profile.feature.into(),
@@ -75,13 +61,9 @@ fn insert(
 }
 
 /// Reads the profiles of all features, in the model's order; none if none were stored.
-pub(crate) fn read(
-    registry: &Registry,
-    model: Model<'_>,
-    version: i32,
-) -> Result<Vec<FeatureProfile>> {
+pub(crate) fn read(model: Model<'_>, version: i32) -> Result<Vec<FeatureProfile>> {
     let found = query_jsonb(
-        registry,
+        &model.registry,
         "SELECT pg_catalog.jsonb_agg(pg_catalog.to_jsonb(p) ORDER BY p.position) \
          FROM pgboost_catalog.baseline AS p WHERE p.model = $1 AND p.version = $2",
         &[model.id.into(), version.into()],

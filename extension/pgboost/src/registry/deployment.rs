@@ -9,10 +9,9 @@
 
 use pg_interface::{Oid, session};
 
-use super::meaning::{Change, Ways};
+use super::meaning::{self, Change, Ways};
 use super::model::Model;
 use super::reference::Wanted;
-use super::{Registry, execute, meaning, query};
 use crate::error::{Error, Result};
 
 /// A deployment to be recorded.
@@ -29,59 +28,44 @@ const LAST: &str = "(SELECT d.number, d.version, d.back FROM pgboost_catalog.dep
                     WHERE d.model = $1 ORDER BY d.number DESC LIMIT 1) AS last";
 
 /// Records a deployment of a model whose row is locked.
-pub(super) fn record(
-    registry: &Registry,
-    model: Model<'_>,
-    deployment: &Deployment<'_>,
-) -> Result<()> {
-    record_missing(registry, model, deployment.previous)?;
+pub(super) fn record(model: Model<'_>, deployment: &Deployment<'_>) -> Result<()> {
+    record_missing(model, deployment.previous)?;
     // A version that is deployed again keeps the deployment that a rollback returns to.
-    insert(
-        registry,
-        model,
-        deployment,
-        "CASE WHEN last.version = $2 THEN last.back ELSE last.number END",
-    )
+    insert(model, deployment, "CASE WHEN last.version = $2 THEN last.back ELSE last.number END")
 }
 
 /// Deploys the version before the present one. Returns its number.
 ///
 /// # Errors
 /// [`Error::NoEarlierDeployment`], [`Error::EarlierDropped`], and those of a deployment.
-pub(crate) fn roll_back(
-    registry: &Registry,
-    model: Model<'_>,
-    ways: Ways,
-    comment: Option<&str>,
-) -> Result<i32> {
+pub(crate) fn roll_back(model: Model<'_>, ways: Ways, comment: Option<&str>) -> Result<i32> {
     let user = session::current_user();
-    let previous = super::lock(registry, model)?;
-    record_missing(registry, model, previous)?;
+    let previous = super::lock(model)?;
+    record_missing(model, previous)?;
     let statement = format!(
         "SELECT t.version FROM {LAST} JOIN pgboost_catalog.deployment AS t \
          ON t.model = $1 AND t.number = last.back"
     );
-    let version = query::<i32>(registry, &statement, &[model.id.into()])?
+    let version = model
+        .query::<i32, _>(&statement, [])?
         .ok_or_else(|| Error::NoEarlierDeployment { name: model.name.to_owned() })?;
-    let found = query::<i32>(
-        registry,
+    let found = model.query::<i32, _>(
         "SELECT 1 FROM pgboost_catalog.version AS v WHERE v.model = $1 AND v.version = $2",
-        &[model.id.into(), version.into()],
+        [version.into()],
     )?;
     if found.is_none() {
         return Err(Error::EarlierDropped { name: model.name.to_owned(), version });
     }
     let change = Change { wanted: Wanted::Deployed, before: previous, after: version };
-    meaning::check(registry, model, change, ways)?;
+    meaning::check(model, change, ways)?;
     let deployment = Deployment { version, previous, user, comment };
     insert(
-        registry,
         model,
         &deployment,
         "(SELECT t.back FROM pgboost_catalog.deployment AS t \
          WHERE t.model = $1 AND t.number = last.back)",
     )?;
-    set_deployed(registry, model, version)?;
+    set_deployed(model, version)?;
     Ok(version)
 }
 
@@ -89,21 +73,19 @@ pub(crate) fn roll_back(
 ///
 /// # Errors
 /// [`Error::NoSuchVersion`].
-pub(super) fn set_deployed(registry: &Registry, model: Model<'_>, version: i32) -> Result<()> {
-    query::<i32>(
-        registry,
+pub(super) fn set_deployed(model: Model<'_>, version: i32) -> Result<()> {
+    model.change_version(
+        version,
         "WITH v AS (UPDATE pgboost_catalog.version AS v SET deployed_at = pg_catalog.now() \
          WHERE v.model = $1 AND v.version = $2 RETURNING v.version) \
          UPDATE pgboost_catalog.model AS m SET deployed = v.version FROM v WHERE m.id = $1 \
          RETURNING 1",
-        &[model.id.into(), version.into()],
-    )?
-    .map(|_| ())
-    .ok_or_else(|| model.no_such_version(version))
+        [version.into()],
+    )
 }
 
 /// Records the deployed version, if the history does not end with it.
-fn record_missing(registry: &Registry, model: Model<'_>, deployed: Option<i32>) -> Result<()> {
+fn record_missing(model: Model<'_>, deployed: Option<i32>) -> Result<()> {
     let Some(deployed) = deployed else { return Ok(()) };
     let statement = format!(
         "INSERT INTO pgboost_catalog.deployment (model, number, version, previous, back, deployed_at) \
@@ -111,26 +93,19 @@ fn record_missing(registry: &Registry, model: Model<'_>, deployed: Option<i32>) 
          COALESCE(v.deployed_at, v.loaded_at) FROM pgboost_catalog.version AS v LEFT JOIN {LAST} ON true \
          WHERE v.model = $1 AND v.version = $2 AND last.version IS DISTINCT FROM $2"
     );
-    execute(registry, &statement, &[model.id.into(), deployed.into()])
+    model.execute(&statement, [deployed.into()])
 }
 
-fn insert(
-    registry: &Registry,
-    model: Model<'_>,
-    deployment: &Deployment<'_>,
-    back: &str,
-) -> Result<()> {
+fn insert(model: Model<'_>, deployment: &Deployment<'_>, back: &str) -> Result<()> {
     let statement = format!(
         "INSERT INTO pgboost_catalog.deployment \
          (model, number, version, previous, back, deployed_by, deployed_at, comment) \
          SELECT $1, COALESCE(last.number, 0) + 1, $2, $3, {back}, $4, pg_catalog.now(), $5 \
          FROM (SELECT) AS one LEFT JOIN {LAST} ON true"
     );
-    execute(
-        registry,
+    model.execute(
         &statement,
-        &[
-            model.id.into(),
+        [
             deployment.version.into(),
             deployment.previous.into(),
             session::role_name(deployment.user).into(),

@@ -22,7 +22,6 @@ use crate::guc::UnknownRule;
 /// # Errors
 /// [`Error::NothingDeployed`], [`Error::NoSuchAlias`].
 pub(crate) fn wanted_version(
-    registry: &Registry,
     model: Model<'_>,
     wanted: Wanted<'_>,
     snapshot: ReadSnapshot,
@@ -31,22 +30,14 @@ pub(crate) fn wanted_version(
         Wanted::Deployed => model.deployed(),
         Wanted::Version(version) => Ok(version),
         Wanted::Alias(alias) => {
-            aliased_version(registry, model.id, alias, snapshot).ok_or_else(|| Error::NoSuchAlias {
-                name: model.name.to_owned(),
-                alias: alias.to_owned(),
-            })
+            aliased_version(model, alias, snapshot).ok_or_else(|| model.no_such_alias(alias))
         }
     }
 }
 
-fn aliased_version(
-    registry: &Registry,
-    model: ModelId,
-    alias: &str,
-    snapshot: ReadSnapshot,
-) -> Option<i32> {
+fn aliased_version(model: Model<'_>, alias: &str, snapshot: ReadSnapshot) -> Option<i32> {
     let mut version = None;
-    rows(registry.alias, &[model.key(), Key::Text(alias)], snapshot, |row| {
+    rows(model.registry.alias, &[model.id.key(), Key::Text(alias)], snapshot, |row| {
         version = row.integer(c"version");
         ControlFlow::Break(())
     });
@@ -54,9 +45,9 @@ fn aliased_version(
 }
 
 /// Finds an alias of a version, committed or made by this transaction.
-pub(crate) fn alias_of(registry: &Registry, model: ModelId, version: i32) -> Option<String> {
+pub(crate) fn alias_of(model: Model<'_>, version: i32) -> Option<String> {
     let mut alias = None;
-    rows(registry.alias, &[model.key()], ReadSnapshot::Latest, |row| {
+    rows(model.registry.alias, &[model.id.key()], ReadSnapshot::Latest, |row| {
         if row.integer(c"version") == Some(version) {
             alias = row.text(c"alias");
             return ControlFlow::Break(());
@@ -86,9 +77,9 @@ pub(crate) fn pinned_version(
 }
 
 /// Returns whether a model has no other version, committed or written by this transaction.
-pub(crate) fn is_only_version(registry: &Registry, model: ModelId, version: i32) -> bool {
+pub(crate) fn is_only_version(model: Model<'_>, version: i32) -> bool {
     let (mut is_there, mut others) = (false, false);
-    rows(registry.version, &[model.key()], ReadSnapshot::Latest, |row| {
+    rows(model.registry.version, &[model.id.key()], ReadSnapshot::Latest, |row| {
         let found = row.integer(c"version") == Some(version);
         is_there |= found;
         others |= !found;
@@ -98,7 +89,7 @@ pub(crate) fn is_only_version(registry: &Registry, model: ModelId, version: i32)
 }
 
 pub(crate) struct Stored<'a> {
-    registry: &'a Registry,
+    pub(crate) registry: &'a Registry,
     model: Option<Model<'a>>,
     version: i32,
     snapshot: ReadSnapshot,
@@ -128,7 +119,7 @@ impl Stored<'_> {
         let size = self.row.integer(c"size").and_then(|size| usize::try_from(size).ok());
         let digest = self.digest()?;
         let read = |(size, model): (usize, Model<'_>)| {
-            model_file::read(self.registry, model.id, self.version, self.snapshot, size, digest)
+            model_file::read(model, self.version, self.snapshot, size, digest)
         };
         size.zip(self.model).and_then(read).ok_or_else(|| self.invalid("model file"))
     }
@@ -266,7 +257,6 @@ impl Stored<'_> {
 }
 
 pub(crate) fn with_version<T>(
-    registry: &Registry,
     model: Model<'_>,
     version: i32,
     snapshot: ReadSnapshot,
@@ -274,9 +264,15 @@ pub(crate) fn with_version<T>(
 ) -> Result<T> {
     let mut result = Err(model.no_such_version(version));
     let mut read = Some(read);
-    rows(registry.version, &[model.id.key(), Key::Integer(version)], snapshot, |row| {
+    rows(model.registry.version, &[model.id.key(), Key::Integer(version)], snapshot, |row| {
         if let Some(read) = read.take() {
-            result = read(&Stored { registry, model: Some(model), version, snapshot, row });
+            result = read(&Stored {
+                registry: &model.registry,
+                model: Some(model),
+                version,
+                snapshot,
+                row,
+            });
         }
         ControlFlow::Break(())
     });
@@ -300,14 +296,9 @@ pub(crate) fn each_version(
 
 /// Describes a version as a jsonb object, without the bytes, and unless `shows_values`, without values of the
 /// training data.
-pub(crate) fn describe(
-    registry: &Registry,
-    model: Model<'_>,
-    version: i32,
-    shows_values: bool,
-) -> Result<AnyElement> {
+pub(crate) fn describe(model: Model<'_>, version: i32, shows_values: bool) -> Result<AnyElement> {
     query_jsonb(
-        registry,
+        &model.registry,
         "SELECT pg_catalog.jsonb_build_object('name', m.name, 'version', v.version, \
          'deployed', COALESCE(v.version = m.deployed, false), \
          'owner', pgboost_catalog.owner(m.id)::text, \

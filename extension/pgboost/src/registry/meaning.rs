@@ -16,8 +16,8 @@ use pg_interface::{report, transaction};
 use super::inputs::{InputChanges, Inputs};
 use super::lookup::{self, Stored};
 use super::model::Model;
+use super::predict_functions;
 use super::reference::Wanted;
-use super::{Registry, predict_functions};
 use crate::cache::images;
 use crate::error::{Error, Result};
 use crate::guc::UnknownRule;
@@ -78,7 +78,7 @@ pub(crate) struct Meaning {
 }
 
 impl Meaning {
-    fn of(registry: &Registry, stored: &Stored<'_>) -> Result<Meaning> {
+    fn of(stored: &Stored<'_>) -> Result<Meaning> {
         let objective = stored.loss()?;
         // The file alone has them.
         let levels = match stored.ensemble_attribute("level") {
@@ -91,7 +91,7 @@ impl Meaning {
             }
             None => Vec::new(),
         };
-        let image = images::image_of(registry, stored).map(|image| {
+        let image = images::image_of(stored).map(|image| {
             let image = image.model();
             (Inputs::of(image), image.class_threshold())
         });
@@ -218,18 +218,9 @@ fn listed(names: &[String]) -> String {
 
 /// # Errors
 /// [`Error::OtherMeaning`], [`Error::FunctionOfOtherFeatures`], [`Error::NoSuchVersion`].
-pub(crate) fn check(
-    registry: &Registry,
-    model: Model<'_>,
-    change: Change<'_>,
-    ways: Ways,
-) -> Result<()> {
+pub(crate) fn check(model: Model<'_>, change: Change<'_>, ways: Ways) -> Result<()> {
     let Change { wanted, before: Some(before), after } = change else { return Ok(()) };
-    let meaning = |version| {
-        lookup::with_version(registry, model, version, ReadSnapshot::Latest, |stored| {
-            Meaning::of(registry, stored)
-        })
-    };
+    let meaning = |version| lookup::with_version(model, version, ReadSnapshot::Latest, Meaning::of);
     transaction::see_own_changes();
     let (old, new) = (meaning(before)?, meaning(after)?);
     let name = model.name;
@@ -239,7 +230,7 @@ pub(crate) fn check(
         )
     });
     if let Some(detail) = &renamed
-        && let Some(function) = predict_functions::existing(registry, model, Some(wanted))?
+        && let Some(function) = predict_functions::existing(model, Some(wanted))?
     {
         let (name, detail) = (name.to_owned(), detail.clone().into());
         let function = function.into();

@@ -274,20 +274,20 @@ fn privileges(registry: &Registry, model: ModelId) -> (Oid, Vec<(Oid, Privilege)
 }
 
 /// Raises unless the user may predict with the model.
-pub(crate) fn require_predict(registry: &Registry, model: Model<'_>, user: Oid) -> Result<()> {
-    let allowed = access(registry, model.id, user) >= Access::Predict;
+pub(crate) fn require_predict(model: Model<'_>, user: Oid) -> Result<()> {
+    let allowed = model.access(user) >= Access::Predict;
     if allowed { Ok(()) } else { Err(Error::Denied { name: model.name.to_owned() }) }
 }
 
 /// Raises unless the user may see values of the training data.
-pub(crate) fn require_inspect(registry: &Registry, model: Model<'_>, user: Oid) -> Result<()> {
-    let allowed = access(registry, model.id, user) >= Access::Inspect;
+pub(crate) fn require_inspect(model: Model<'_>, user: Oid) -> Result<()> {
+    let allowed = model.access(user) >= Access::Inspect;
     if allowed { Ok(()) } else { Err(Error::InspectDenied { name: model.name.to_owned() }) }
 }
 
 /// Raises unless the user owns the model.
-pub(crate) fn require_owner(registry: &Registry, model: Model<'_>, user: Oid) -> Result<()> {
-    let allowed = access(registry, model.id, user) >= Access::Owner;
+pub(crate) fn require_owner(model: Model<'_>, user: Oid) -> Result<()> {
+    let allowed = model.access(user) >= Access::Owner;
     if allowed { Ok(()) } else { Err(Error::NotOwner { name: model.name.to_owned() }) }
 }
 
@@ -307,7 +307,7 @@ pub(crate) fn no_such_model(registry: &Registry, name: &str) -> Error {
     let user = session::current_user();
     let may_see = |name: &str| {
         let (found, _) = Model::find_with_mark(registry, name, ReadSnapshot::Latest);
-        found.is_some_and(|model| access(registry, model.id, user) != Access::None)
+        found.is_some_and(|model| model.access(user) != Access::None)
     };
     let candidates = names.iter().map(|name| {
         report::check_for_interrupts();
@@ -327,15 +327,15 @@ pub(crate) fn no_such_model(registry: &Registry, name: &str) -> Error {
 /// # Errors
 /// [`Error::NoSuchModel`] if the model was dropped or renamed meanwhile; [`Error::NotOwner`] if another session
 /// has just made it another's.
-pub(crate) fn lock(registry: &Registry, model: Model<'_>) -> Result<Option<i32>> {
-    let deployed = query::<i32>(
-        registry,
-        "UPDATE pgboost_catalog.model AS m SET last_version = m.last_version \
+pub(crate) fn lock(model: Model<'_>) -> Result<Option<i32>> {
+    let deployed = model
+        .query::<i32, _>(
+            "UPDATE pgboost_catalog.model AS m SET last_version = m.last_version \
          WHERE m.id = $1 AND m.name = $2 RETURNING COALESCE(m.deployed, 0)",
-        &[model.id.into(), model.name.into()],
-    )?
-    .ok_or_else(|| no_such_model(registry, model.name))?;
-    require_owner(registry, model, session::current_user())?;
+            [model.name.into()],
+        )?
+        .ok_or_else(|| no_such_model(&model.registry, model.name))?;
+    require_owner(model, session::current_user())?;
     Ok((deployed > 0).then_some(deployed))
 }
 

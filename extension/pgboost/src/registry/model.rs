@@ -9,10 +9,11 @@ use std::ops::ControlFlow;
 use pg_interface::invalidation::{ReadSnapshot, SnapshotMark};
 use pg_interface::scan::{Key, rows};
 use pg_interface::{Datum, Oid, transaction};
-use pgrx::{IntoDatum, Uuid};
+use pgrx::datum::DatumWithOid;
+use pgrx::{FromDatum, IntoDatum, Uuid};
 
 use super::unknown_category::UnknownPolicy;
-use super::{Registry, no_such_model, query};
+use super::{Access, Registry, access, execute, no_such_model, query};
 use crate::error::{Error, Result};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,8 +26,8 @@ impl ModelId {
     }
 
     /// The model that a name has led to, with the version that it means.
-    pub(crate) fn named(self, name: &str) -> Model<'_> {
-        Model { name, id: self, deployed: None, unknown_category: None }
+    pub(crate) fn named(self, registry: Registry, name: &str) -> Model<'_> {
+        Model { registry, name, id: self, deployed: None, unknown_category: None }
     }
 
     pub(crate) fn key(self) -> Key<'static> {
@@ -73,6 +74,7 @@ impl IntoDatum for ModelId {
 /// A model, and the name by which it was found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Model<'a> {
+    pub(crate) registry: Registry,
     pub(crate) name: &'a str,
     pub(crate) id: ModelId,
     deployed: Option<i32>,
@@ -108,7 +110,7 @@ impl<'a> Model<'a> {
                 // Absent before release 1.1.
                 let policy = row.text(c"unknown_category");
                 let unknown_category = policy.as_deref().and_then(UnknownPolicy::named);
-                Model { name, id: ModelId(id), deployed, unknown_category }
+                Model { registry: *registry, name, id: ModelId(id), deployed, unknown_category }
             });
             ControlFlow::Break(())
         });
@@ -138,7 +140,56 @@ impl<'a> Model<'a> {
         self.deployed.ok_or_else(|| Error::NothingDeployed { name: self.name.to_owned() })
     }
 
+    /// Returns a user's access to the model.
+    pub(crate) fn access(&self, user: Oid) -> Access {
+        access(&self.registry, self.id, user)
+    }
+
+    /// Runs a statement that changes the registry and returns no rows; `$1` is the model's id.
+    pub(super) fn execute<const N: usize>(
+        &self,
+        statement: &str,
+        others: [DatumWithOid<'_>; N],
+    ) -> Result<()> {
+        execute(&self.registry, statement, &self.arguments(others))
+    }
+
+    /// Runs a statement that changes the registry; `$1` is the model's id. Returns the first column of its only row,
+    /// if there is one.
+    pub(super) fn query<T: FromDatum + IntoDatum, const N: usize>(
+        &self,
+        statement: &str,
+        others: [DatumWithOid<'_>; N],
+    ) -> Result<Option<T>> {
+        query(&self.registry, statement, &self.arguments(others))
+    }
+
+    /// Runs a statement that changes a version and returns 1; `$1` is the model's id.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchVersion`] if it returns nothing.
+    pub(super) fn change_version<const N: usize>(
+        &self,
+        version: i32,
+        statement: &str,
+        others: [DatumWithOid<'_>; N],
+    ) -> Result<()> {
+        let changed: Option<i32> = self.query(statement, others)?;
+        changed.map(|_| ()).ok_or_else(|| self.no_such_version(version))
+    }
+
+    fn arguments<'d>(
+        &self,
+        others: impl IntoIterator<Item = DatumWithOid<'d>>,
+    ) -> Vec<DatumWithOid<'d>> {
+        std::iter::once(self.id.into()).chain(others).collect()
+    }
+
     pub(crate) fn no_such_version(&self, version: i32) -> Error {
         Error::NoSuchVersion { name: self.name.to_owned(), version }
+    }
+
+    pub(crate) fn no_such_alias(&self, alias: &str) -> Error {
+        Error::NoSuchAlias { name: self.name.to_owned(), alias: alias.to_owned() }
     }
 }

@@ -13,8 +13,7 @@ use pg_interface::scan::{Key, rows};
 use pg_interface::varlena::{NewBytea, PIECE};
 use sha2::{Digest, Sha256};
 
-use super::model::ModelId;
-use super::{Registry, execute};
+use super::model::Model;
 use crate::error::Result;
 
 /// The most bytes of a part; files in parts of other sizes are read as well.
@@ -31,14 +30,10 @@ pub(crate) fn digest(file: &[u8]) -> Vec<u8> {
 }
 
 /// Stores a file's parts.
-pub(crate) fn insert(registry: &Registry, model: ModelId, version: i32, file: &[u8]) -> Result<()> {
+pub(crate) fn insert(model: Model<'_>, version: i32, file: &[u8]) -> Result<()> {
     for (start, part) in (0i32..).step_by(PART).zip(file.chunks(PART)) {
         check_for_interrupts();
-        execute(
-            registry,
-            "INSERT INTO pgboost_catalog.file_part (model, version, start, bytes) VALUES ($1, $2, $3, $4)",
-            &[model.into(), version.into(), start.into(), part.into()],
-        )?;
+        model.execute("INSERT INTO pgboost_catalog.file_part (model, version, start, bytes) VALUES ($1, $2, $3, $4)", [version.into(), start.into(), part.into()])?;
         fault::at("load: part stored");
     }
     Ok(())
@@ -47,8 +42,7 @@ pub(crate) fn insert(registry: &Registry, model: ModelId, version: i32, file: &[
 /// Reads a version's file. Returns `None` unless it is complete and has its
 /// digest.
 pub(crate) fn read(
-    registry: &Registry,
-    model: ModelId,
+    model: Model<'_>,
     version: i32,
     snapshot: ReadSnapshot,
     size: usize,
@@ -56,8 +50,8 @@ pub(crate) fn read(
 ) -> Option<NewBytea> {
     let mut file = NewBytea::zeroed(size)?;
     let mut fits = true;
-    let keys = [model.key(), Key::Integer(version)];
-    rows(registry.part, &keys, snapshot, |row| {
+    let keys = [model.id.key(), Key::Integer(version)];
+    rows(model.registry.part, &keys, snapshot, |row| {
         check_for_interrupts();
         let start = row.integer(c"start").and_then(|start| usize::try_from(start).ok());
         fits &= start.is_some_and(|start| {

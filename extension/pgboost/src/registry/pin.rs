@@ -21,17 +21,16 @@ use pg_interface::{Oid, session};
 use super::lookup;
 use super::model::{Model, ModelId};
 use super::reference::{Reference, Wanted};
-use super::{Access, access, lock};
-use super::{Registry, execute, function_of, query};
+use super::{Access, Registry, access, execute, function_of, lock};
 use crate::error::{Error, Result};
 
 /// # Errors
 /// [`Error::NoSuchVersion`].
-pub(crate) fn set(registry: &Registry, model: Model<'_>, version: i32) -> Result<()> {
-    lock(registry, model)?;
-    update(registry, model, version, true)?;
+pub(crate) fn set(model: Model<'_>, version: i32) -> Result<()> {
+    lock(model)?;
+    update(model, version, true)?;
     execute(
-        registry,
+        &model.registry,
         "INSERT INTO pgboost_catalog.pinned (name, version) VALUES ($1, $2) ON CONFLICT DO NOTHING",
         &[model.name.into(), version.into()],
     )
@@ -40,27 +39,23 @@ pub(crate) fn set(registry: &Registry, model: Model<'_>, version: i32) -> Result
 /// # Errors
 /// [`Error::NoSuchVersion`]; [`Error::PinnedInUse`] if a stored expression calls `predict_pinned` with
 /// it.
-pub(crate) fn remove(registry: &Registry, model: Model<'_>, version: i32) -> Result<()> {
+pub(crate) fn remove(model: Model<'_>, version: i32) -> Result<()> {
     // Waits first without the lock, which such a transaction may still need.
-    wait_for_dependents(registry, model)?;
-    lock(registry, model)?;
-    lock_of(registry, model.id, version).take(Mode::Changed);
-    wait_for_dependents(registry, model)?;
-    if let Some(object) = dependent(registry, model, version)? {
+    wait_for_dependents(model)?;
+    lock(model)?;
+    lock_of(&model.registry, model.id, version).take(Mode::Changed);
+    wait_for_dependents(model)?;
+    if let Some(object) = dependent(model, version)? {
         let (name, object) = (model.name.to_owned(), object.into());
         return Err(Error::PinnedInUse { name, version, object });
     }
-    update(registry, model, version, false)
+    update(model, version, false)
 }
 
 /// # Errors
 /// [`Error::Pinned`] if that version, or any version, is pinned.
-pub(crate) fn require_none(
-    registry: &Registry,
-    model: Model<'_>,
-    version: Option<i32>,
-) -> Result<()> {
-    match lookup::pinned_version(registry, model.id, version) {
+pub(crate) fn require_none(model: Model<'_>, version: Option<i32>) -> Result<()> {
+    match lookup::pinned_version(&model.registry, model.id, version) {
         Some(version) => Err(Error::Pinned { name: model.name.to_owned(), version }),
         None => Ok(()),
     }
@@ -85,9 +80,9 @@ pub(crate) fn keep_planned(function: Oid, reference: &str) {
     let user = session::current_user();
     if let Some((name, version)) = named(reference)
         && let Ok(model) = Model::find(&registry, name, ReadSnapshot::Active)
-        && access(&registry, model.id, user) >= Access::Predict
+        && model.access(user) >= Access::Predict
     {
-        lock_of(&registry, model.id, version).take(Mode::Planned);
+        lock_of(&model.registry, model.id, version).take(Mode::Planned);
     }
 }
 
@@ -120,22 +115,20 @@ fn named(reference: &str) -> Option<(&str, i32)> {
     }
 }
 
-fn update(registry: &Registry, model: Model<'_>, version: i32, pinned: bool) -> Result<()> {
-    query::<i32>(
-        registry,
+fn update(model: Model<'_>, version: i32, pinned: bool) -> Result<()> {
+    model.change_version(
+        version,
         "UPDATE pgboost_catalog.version AS v SET pinned = $3 WHERE v.model = $1 AND v.version = $2 \
          RETURNING 1",
-        &[model.id.into(), version.into(), pinned.into()],
-    )?
-    .map(|_| ())
-    .ok_or_else(|| model.no_such_version(version))
+        [version.into(), pinned.into()],
+    )
 }
 
 /// Waits for transactions of other sessions that have made objects which may depend on a version of the model.
-fn wait_for_dependents(registry: &Registry, model: Model<'_>) -> Result<()> {
-    let function = function_of(registry, "predict_pinned")?;
+fn wait_for_dependents(model: Model<'_>) -> Result<()> {
+    let function = function_of(&model.registry, "predict_pinned")?;
     let open = || {
-        let mut dependents = dependents(registry, model.id, function);
+        let mut dependents = dependents(&model.registry, model.id, function);
         dependents.find_map(|dependent| dependent.made_by)
     };
     // Objects that were not visible yet are remembered as missing, until their transaction's messages are read.
@@ -148,8 +141,8 @@ fn wait_for_dependents(registry: &Registry, model: Model<'_>) -> Result<()> {
 }
 
 /// Describes an object with an expression that may predict with the version.
-fn dependent(registry: &Registry, model: Model<'_>, version: i32) -> Result<Option<String>> {
-    let function = function_of(registry, "predict_pinned")?;
+fn dependent(model: Model<'_>, version: i32) -> Result<Option<String>> {
+    let function = function_of(&model.registry, "predict_pinned")?;
     let is_meant = |given: &Expr<'_>| match given.stored_text() {
         StoredText::Constant(text) => named(&text) == Some((model.name, version)),
         StoredText::Null => false,
@@ -165,7 +158,7 @@ fn dependent(registry: &Registry, model: Model<'_>, version: i32) -> Result<Opti
                 .any(|(called, given)| *called == function && given.first().is_none_or(is_meant))
         })
     };
-    let objects = dependents(registry, model.id, function).map(|dependent| dependent.object);
+    let objects = dependents(&model.registry, model.id, function).map(|dependent| dependent.object);
     // An object that was dropped meanwhile has no description; others may.
     Ok(objects.filter(uses).find_map(Object::described))
 }

@@ -18,8 +18,7 @@ use pgrx::{FromDatum, IntoDatum, Spi, spi};
 
 use super::model::{Model, ModelId};
 use super::reference::{Reference, Wanted};
-use super::{Access, access};
-use super::{Registry, execute, function_of, query};
+use super::{Access, Registry, function_of, query};
 use crate::error::{Error, Result};
 
 /// Returns the functions of a model, as texts that PostgreSQL reads as a regprocedure.
@@ -33,14 +32,13 @@ pub(crate) fn of_model(registry: &Registry, model: ModelId) -> Result<Vec<String
 }
 
 /// Records a function that was just created. Returns its OID.
-pub(crate) fn record(registry: &Registry, model: Model<'_>, signature: &str) -> Result<Oid> {
-    execute(
-        registry,
+pub(crate) fn record(model: Model<'_>, signature: &str) -> Result<Oid> {
+    model.execute(
         "INSERT INTO pgboost_catalog.function (model, function) VALUES ($1, $2) \
          ON CONFLICT DO NOTHING",
-        &[model.id.into(), signature.into()],
+        [signature.into()],
     )?;
-    found(registry, signature)?
+    found(&model.registry, signature)?
         .ok_or_else(|| Error::Registry { name: model.name.to_owned(), what: "function" })
 }
 
@@ -76,14 +74,10 @@ pub(crate) fn predicts_by(
 }
 
 /// Finds an existing function of a model, or of the `wanted` reference to it, that is still the model's.
-pub(crate) fn existing(
-    registry: &Registry,
-    model: Model<'_>,
-    wanted: Option<Wanted<'_>>,
-) -> Result<Option<String>> {
-    for signature in of_model(registry, model.id)? {
-        if let Some(function) = found(registry, &signature)?
-            && owner_of(registry, model, wanted, function).is_some()
+pub(crate) fn existing(model: Model<'_>, wanted: Option<Wanted<'_>>) -> Result<Option<String>> {
+    for signature in of_model(&model.registry, model.id)? {
+        if let Some(function) = found(&model.registry, &signature)?
+            && owner_of(model, wanted, function).is_some()
         {
             return Ok(Some(signature));
         }
@@ -93,35 +87,29 @@ pub(crate) fn existing(
 
 /// Drops a function of a model, if it is still the model's and the user may drop it. The model still has its
 /// owner.
-pub(crate) fn drop_function(registry: &Registry, model: Model<'_>, signature: &str) -> Result<()> {
-    if let Some(function) = found(registry, signature)? {
+pub(crate) fn drop_function(model: Model<'_>, signature: &str) -> Result<()> {
+    if let Some(function) = found(&model.registry, signature)? {
         Lock::of_function(function).take(Mode::Changed);
         // It may have been renamed, or dropped, before it was locked.
-        if found(registry, signature)? == Some(function)
-            && let Some(owner) = owner_of(registry, model, None, function)
+        if found(&model.registry, signature)? == Some(function)
+            && let Some(owner) = owner_of(model, None, function)
             && session::has_rights_of(session::current_user(), owner)
         {
             catalog::drop_function(function);
         }
     }
-    execute(
-        registry,
+    model.execute(
         "DELETE FROM pgboost_catalog.function AS f WHERE f.model = $1 AND f.function = $2",
-        &[model.id.into(), signature.into()],
+        [signature.into()],
     )
 }
 
 /// Returns the owner of a function, if it is the model's: it calls the model, and belongs to an owner of it.
-fn owner_of(
-    registry: &Registry,
-    model: Model<'_>,
-    wanted: Option<Wanted<'_>>,
-    function: Oid,
-) -> Option<Oid> {
-    let is_extensions = |called| catalog::schema_of(called) == registry.functions;
+fn owner_of(model: Model<'_>, wanted: Option<Wanted<'_>>, function: Oid) -> Option<Oid> {
+    let is_extensions = |called| catalog::schema_of(called) == model.registry.functions;
     let function = Object::function(function).stored()?;
     function.owner.filter(|owner| {
-        access(registry, model.id, *owner) == Access::Owner
+        model.access(*owner) == Access::Owner
             && predicts(&function, model.name, wanted, is_extensions)
     })
 }

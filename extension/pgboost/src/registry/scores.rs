@@ -8,7 +8,7 @@ use pgrx::{FromDatum, IntoDatum};
 
 use super::model::{Model, ModelId};
 use super::reference::Wanted;
-use super::{Access, Registry, access, no_such_model, query};
+use super::{Access, Registry, no_such_model, query};
 use crate::error::{Error, Result};
 
 /// The function of the triggers, in the schema of the functions for users.
@@ -152,10 +152,10 @@ pub(crate) fn rows_behind(table: Oid, column: i16, version: Option<i32>) -> Opti
 ///
 /// # Errors
 /// [`Error::NoSuchModel`] if another session has just dropped it.
-pub(crate) fn keep(registry: &Registry, model: Model<'_>) -> Result<()> {
-    lock_of(registry, model.id).take(Mode::Used);
-    let found = Model::find(registry, model.name, ReadSnapshot::Latest)?;
-    if found.id == model.id { Ok(()) } else { Err(no_such_model(registry, model.name)) }
+pub(crate) fn keep(model: Model<'_>) -> Result<()> {
+    lock_of(&model.registry, model.id).take(Mode::Used);
+    let found = Model::find(&model.registry, model.name, ReadSnapshot::Latest)?;
+    if found.id == model.id { Ok(()) } else { Err(no_such_model(&model.registry, model.name)) }
 }
 
 /// Raises unless a model, or the version or alias that is `wanted`, may be dropped. Tables whose owners may not
@@ -163,11 +163,7 @@ pub(crate) fn keep(registry: &Registry, model: Model<'_>) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::DropScored`] if a table has scores of it.
-pub(crate) fn require_none(
-    registry: &Registry,
-    model: Model<'_>,
-    wanted: Option<Wanted<'_>>,
-) -> Result<()> {
+pub(crate) fn require_none(model: Model<'_>, wanted: Option<Wanted<'_>>) -> Result<()> {
     let name = model.name;
     let (what, argument) = match wanted {
         None | Some(Wanted::Deployed) => (format!("model \"{name}\""), None),
@@ -178,9 +174,9 @@ pub(crate) fn require_none(
             (format!("alias \"{alias}\" of model \"{name}\""), Some(alias.to_owned()))
         }
     };
-    lock_of(registry, model.id).take(Mode::Changed);
+    lock_of(&model.registry, model.id).take(Mode::Changed);
     let tables = query::<Vec<Oid>>(
-        registry,
+        &model.registry,
         "SELECT pg_catalog.array_agg(DISTINCT t.tgrelid) FROM pg_catalog.pg_trigger AS t \
          JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid WHERE p.proname = $2 AND p.pronamespace = $3 \
          AND pg_catalog.substr(t.tgargs, 1, 36) = pg_catalog.decode($1, 'escape') AND ($4 IS NULL \
@@ -188,13 +184,13 @@ pub(crate) fn require_none(
         &[
             model.id.to_string().into(),
             TRIGGER_FUNCTION.into(),
-            registry.functions.into(),
+            model.registry.functions.into(),
             argument.map(|argument| format!("\0{argument}\0").into_bytes()).into(),
         ],
     )?;
     for table in tables.unwrap_or_default() {
         let owner = catalog::table_owner(table);
-        if owner.is_some_and(|owner| access(registry, model.id, owner) != Access::None) {
+        if owner.is_some_and(|owner| model.access(owner) != Access::None) {
             let table = catalog::quoted_relation(table).unwrap_or_default().into();
             return Err(Error::DropScored { what: what.into(), table });
         }

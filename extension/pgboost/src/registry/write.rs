@@ -8,13 +8,12 @@ use pgrx::{AnyElement, JsonB};
 
 use super::deployment::Deployment;
 use super::meaning::{Change, Ways};
-use super::model::{Model, ModelId};
+use super::model::Model;
 use super::reference::Wanted;
 use super::unknown_category::UnknownPolicy;
 use super::{OWNER, Privilege, lock, require_owner, role_number};
 use super::{
-    Registry, baseline, deployment, execute, lookup, meaning, model_file, pin, predict_functions,
-    query, scores,
+    Registry, baseline, deployment, lookup, meaning, model_file, pin, predict_functions, scores,
 };
 use crate::error::{Error, Result};
 use crate::statistics;
@@ -65,25 +64,23 @@ pub(crate) fn store<'a>(
 ) -> Result<(Model<'a>, i32)> {
     let (model, version) = Model::with_next_version(registry, new.name)?;
     let version = if version == 1 {
-        add_privilege(registry, model, user, OWNER)?;
-        first_version(registry, model)?
+        add_privilege(model, user, OWNER)?;
+        first_version(model)?
     } else {
         // Checked under the lock, since another session may have just created the model.
-        require_owner(registry, model, user)?;
+        require_owner(model, user)?;
         version
     };
     // A load that rolled back may have left counts for this number.
     statistics::forget(model.id, version);
-    execute(
-        registry,
+    model.execute(
         "INSERT INTO pgboost_catalog.version (model, version, size, digest, format, \
          library_version, objective, features, outputs, trees, rounds, used_rounds, \
          best_rounds, depth, feature_names, labels, categories, attributes, parameters, metrics, \
          loaded_by, task, link, real_input, array_categories, deployed_at) VALUES ($1, $2, $3, $4, \
          $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, \
          $24, $25, CASE WHEN $26 THEN pg_catalog.now() END)",
-        &[
-            model.id.into(),
+        [
             version.into(),
             i32::try_from(new.file.len()).unwrap_or(i32::MAX).into(),
             model_file::digest(new.file).into(),
@@ -111,7 +108,7 @@ pub(crate) fn store<'a>(
             new.deploy.into(),
         ],
     )?;
-    model_file::insert(registry, model.id, version, new.file)?;
+    model_file::insert(model, version, new.file)?;
     Ok((model, version))
 }
 
@@ -119,33 +116,25 @@ pub(crate) fn store<'a>(
 ///
 /// # Errors
 /// [`Error::FunctionOfOtherFeatures`], [`Error::OtherMeaning`].
-pub(crate) fn deploy_new(
-    registry: &Registry,
-    model: Model<'_>,
-    version: i32,
-    user: Oid,
-    ways: Ways,
-) -> Result<()> {
+pub(crate) fn deploy_new(model: Model<'_>, version: i32, user: Oid, ways: Ways) -> Result<()> {
     let change = Change { wanted: Wanted::Deployed, before: model.deployed().ok(), after: version };
-    meaning::check(registry, model, change, ways)?;
-    execute(
-        registry,
+    meaning::check(model, change, ways)?;
+    model.execute(
         "UPDATE pgboost_catalog.model AS m SET deployed = $2 WHERE m.id = $1",
-        &[model.id.into(), version.into()],
+        [version.into()],
     )?;
     let deployment = Deployment { version, previous: change.before, user, comment: None };
-    deployment::record(registry, model, &deployment)
+    deployment::record(model, &deployment)
 }
 
 /// Returns the number of the first version of a new model, one that was never pinned under its name: stored
 /// results of a pinned version may outlive its model.
-fn first_version(registry: &Registry, model: Model<'_>) -> Result<i32> {
-    let version = pin::first_version(registry, model.name)?;
+fn first_version(model: Model<'_>) -> Result<i32> {
+    let version = pin::first_version(&model.registry, model.name)?;
     if version > 1 {
-        execute(
-            registry,
+        model.execute(
             "UPDATE pgboost_catalog.model AS m SET last_version = $2 WHERE m.id = $1",
-            &[model.id.into(), version.into()],
+            [version.into()],
         )?;
     }
     Ok(version)
@@ -154,19 +143,18 @@ fn first_version(registry: &Registry, model: Model<'_>) -> Result<i32> {
 /// # Errors
 /// [`Error::NoSuchVersion`], [`Error::FunctionOfOtherFeatures`], [`Error::OtherMeaning`].
 pub(crate) fn deploy(
-    registry: &Registry,
     model: Model<'_>,
     version: i32,
     ways: Ways,
     comment: Option<&str>,
 ) -> Result<()> {
-    let deployed = lock(registry, model)?;
+    let deployed = lock(model)?;
     let change = Change { wanted: Wanted::Deployed, before: deployed, after: version };
-    meaning::check(registry, model, change, ways)?;
-    deployment::set_deployed(registry, model, version)?;
+    meaning::check(model, change, ways)?;
+    deployment::set_deployed(model, version)?;
     let user = session::current_user();
     let deployment = Deployment { version, previous: deployed, user, comment };
-    deployment::record(registry, model, &deployment)
+    deployment::record(model, &deployment)
 }
 
 /// Sets the comment of a model or, if one is given, of a version of it.
@@ -174,37 +162,33 @@ pub(crate) fn deploy(
 /// # Errors
 /// [`Error::NoSuchVersion`].
 pub(crate) fn set_comment(
-    registry: &Registry,
     model: Model<'_>,
     version: Option<i32>,
     comment: Option<&str>,
 ) -> Result<()> {
-    lock(registry, model)?;
+    lock(model)?;
     match version {
-        None => execute(
-            registry,
+        None => model.execute(
             "UPDATE pgboost_catalog.model AS m SET comment = $2 WHERE m.id = $1",
-            &[model.id.into(), comment.into()],
+            [comment.into()],
         ),
-        Some(version) => query::<i32>(
-            registry,
+        Some(version) => model.change_version(
+            version,
             "UPDATE pgboost_catalog.version AS v SET comment = $3 \
              WHERE v.model = $1 AND v.version = $2 RETURNING 1",
-            &[model.id.into(), version.into(), comment.into()],
-        )?
-        .map(|_| ())
-        .ok_or_else(|| model.no_such_version(version)),
+            [version.into(), comment.into()],
+        ),
     }
 }
 
 /// # Errors
 /// [`Error::Pinned`], [`Error::DropScored`].
-pub(crate) fn drop_model(registry: &Registry, model: Model<'_>) -> Result<()> {
-    lock(registry, model)?;
-    pin::require_none(registry, model, None)?;
-    scores::require_none(registry, model, None)?;
-    drop_aliases(registry, model)?;
-    baseline::forget(registry, model.id, None)?;
+pub(crate) fn drop_model(model: Model<'_>) -> Result<()> {
+    lock(model)?;
+    pin::require_none(model, None)?;
+    scores::require_none(model, None)?;
+    drop_aliases(model)?;
+    baseline::forget(model, None)?;
     for statement in [
         "DELETE FROM pgboost_catalog.file_part AS p WHERE p.model = $1",
         "DELETE FROM pgboost_catalog.version AS v WHERE v.model = $1",
@@ -212,7 +196,7 @@ pub(crate) fn drop_model(registry: &Registry, model: Model<'_>) -> Result<()> {
         "DELETE FROM pgboost_catalog.privilege AS p WHERE p.model = $1",
         "DELETE FROM pgboost_catalog.model AS m WHERE m.id = $1",
     ] {
-        execute(registry, statement, &[model.id.into()])?;
+        model.execute(statement, [])?;
     }
     Ok(())
 }
@@ -220,39 +204,36 @@ pub(crate) fn drop_model(registry: &Registry, model: Model<'_>) -> Result<()> {
 /// # Errors
 /// [`Error::Deployed`], [`Error::OnlyVersion`], [`Error::Aliased`], [`Error::Pinned`],
 /// [`Error::DropScored`], [`Error::NoSuchVersion`].
-pub(crate) fn drop_version(registry: &Registry, model: Model<'_>, version: i32) -> Result<()> {
-    if lock(registry, model)? == Some(version) {
+pub(crate) fn drop_version(model: Model<'_>, version: i32) -> Result<()> {
+    if lock(model)? == Some(version) {
         return Err(Error::Deployed { name: model.name.to_owned(), version });
     }
-    if lookup::is_only_version(registry, model.id, version) {
+    if lookup::is_only_version(model, version) {
         return Err(Error::OnlyVersion { name: model.name.to_owned(), version });
     }
-    require_no_alias(registry, model, version)?;
-    pin::require_none(registry, model, Some(version))?;
-    scores::require_none(registry, model, Some(Wanted::Version(version)))?;
-    baseline::forget(registry, model.id, Some(version))?;
-    execute(
-        registry,
+    require_no_alias(model, version)?;
+    pin::require_none(model, Some(version))?;
+    scores::require_none(model, Some(Wanted::Version(version)))?;
+    baseline::forget(model, Some(version))?;
+    model.execute(
         "DELETE FROM pgboost_catalog.file_part AS p WHERE p.model = $1 AND p.version = $2",
-        &[model.id.into(), version.into()],
+        [version.into()],
     )?;
-    query::<i32>(
-        registry,
+    model.change_version(
+        version,
         "DELETE FROM pgboost_catalog.version AS v WHERE v.model = $1 AND v.version = $2 \
          RETURNING 1",
-        &[model.id.into(), version.into()],
-    )?
-    .map(|_| ())
-    .ok_or_else(|| model.no_such_version(version))
+        [version.into()],
+    )
 }
 
 /// Gives a model another name.
 ///
 /// # Errors
 /// [`Error::ModelExists`], [`Error::RenamePinned`], [`Error::RenameInUse`].
-pub(crate) fn rename(registry: &Registry, model: Model<'_>, new_name: &str) -> Result<()> {
-    lock(registry, model)?;
-    if let Some(function) = predict_functions::existing(registry, model, None)? {
+pub(crate) fn rename(model: Model<'_>, new_name: &str) -> Result<()> {
+    lock(model)?;
+    if let Some(function) = predict_functions::existing(model, None)? {
         return Err(Error::RenameInUse { name: model.name.to_owned(), function: function.into() });
     }
     let exists = || Error::ModelExists { name: new_name.to_owned() };
@@ -261,15 +242,14 @@ pub(crate) fn rename(registry: &Registry, model: Model<'_>, new_name: &str) -> R
     }
     // The index alone knows of a name that another session takes meanwhile.
     report::or_if_not_unique(exists, || {
-        execute(
-            registry,
+        model.execute(
             "UPDATE pgboost_catalog.model AS m SET name = $2 WHERE m.id = $1",
-            &[model.id.into(), new_name.into()],
+            [new_name.into()],
         )
     })?;
     // From here on no other session can pin a version under either name.
     for pinned in [model.name, new_name] {
-        if pin::first_version(registry, pinned)? > 1 {
+        if pin::first_version(&model.registry, pinned)? > 1 {
             let (name, pinned) = (model.name.to_owned(), pinned.to_owned());
             return Err(Error::RenamePinned { name, pinned });
         }
@@ -278,67 +258,53 @@ pub(crate) fn rename(registry: &Registry, model: Model<'_>, new_name: &str) -> R
 }
 
 /// Makes a role the owner of a model.
-pub(crate) fn set_owner(registry: &Registry, model: Model<'_>, owner: Oid) -> Result<()> {
-    lock(registry, model)?;
-    execute(
-        registry,
+pub(crate) fn set_owner(model: Model<'_>, owner: Oid) -> Result<()> {
+    lock(model)?;
+    model.execute(
         "DELETE FROM pgboost_catalog.privilege AS p WHERE p.model = $1 AND p.privilege = 'owner'",
-        &[model.id.into()],
+        [],
     )?;
-    add_privilege(registry, model, owner, OWNER)
+    add_privilege(model, owner, OWNER)
 }
 
 /// Grants a role a privilege for a model, with the lesser one.
-pub(crate) fn grant(
-    registry: &Registry,
-    model: Model<'_>,
-    role: Oid,
-    privilege: Privilege,
-) -> Result<()> {
-    lock(registry, model)?;
-    add_privilege(registry, model, role, Privilege::Predict.name())?;
+pub(crate) fn grant(model: Model<'_>, role: Oid, privilege: Privilege) -> Result<()> {
+    lock(model)?;
+    add_privilege(model, role, Privilege::Predict.name())?;
     if privilege > Privilege::Predict {
-        add_privilege(registry, model, role, privilege.name())?;
+        add_privilege(model, role, privilege.name())?;
     }
     Ok(())
 }
 
 /// Revokes a privilege from a role, with the greater one.
-pub(crate) fn revoke(
-    registry: &Registry,
-    model: Model<'_>,
-    role: Oid,
-    privilege: Privilege,
-) -> Result<()> {
-    lock(registry, model)?;
-    forget_dropped_roles(registry, model.id)?;
-    execute(
-        registry,
+pub(crate) fn revoke(model: Model<'_>, role: Oid, privilege: Privilege) -> Result<()> {
+    lock(model)?;
+    forget_dropped_roles(model)?;
+    model.execute(
         "DELETE FROM pgboost_catalog.privilege AS p \
          WHERE p.model = $1 AND p.role = $2::oid::regrole AND p.privilege IN ('inspect', $3)",
-        &[model.id.into(), role_number(role).into(), privilege.name().into()],
+        [role_number(role).into(), privilege.name().into()],
     )
 }
 
 /// Deletes the rows of a model without effect, whose roles were dropped.
-fn forget_dropped_roles(registry: &Registry, model: ModelId) -> Result<()> {
-    execute(
-        registry,
+fn forget_dropped_roles(model: Model<'_>) -> Result<()> {
+    model.execute(
         "DELETE FROM pgboost_catalog.privilege AS p WHERE p.model = $1 AND p.role <> 0::oid \
          AND p.role NOT IN (SELECT a.grantee FROM pg_catalog.pg_type AS t, \
          pg_catalog.aclexplode(t.typacl) AS a \
          WHERE t.oid = 'pgboost_catalog.model_privileges'::regtype)",
-        &[model.into()],
+        [],
     )
 }
 
-fn add_privilege(registry: &Registry, model: Model<'_>, role: Oid, privilege: &str) -> Result<()> {
-    forget_dropped_roles(registry, model.id)?;
-    execute(
-        registry,
+fn add_privilege(model: Model<'_>, role: Oid, privilege: &str) -> Result<()> {
+    forget_dropped_roles(model)?;
+    model.execute(
         "INSERT INTO pgboost_catalog.privilege (model, role, privilege) \
          VALUES ($1, $2::oid::regrole, $3) ON CONFLICT DO NOTHING",
-        &[model.id.into(), role_number(role).into(), privilege.into()],
+        [role_number(role).into(), privilege.into()],
     )
 }
 
@@ -346,19 +312,14 @@ fn add_privilege(registry: &Registry, model: Model<'_>, role: Oid, privilege: &s
 ///
 /// # Errors
 /// [`Error::UnknownPolicy`].
-pub(crate) fn set_unknown_category(
-    registry: &Registry,
-    model: Model<'_>,
-    policy: Option<&str>,
-) -> Result<()> {
+pub(crate) fn set_unknown_category(model: Model<'_>, policy: Option<&str>) -> Result<()> {
     if let Some(given) = policy.filter(|given| UnknownPolicy::named(given).is_none()) {
         return Err(Error::UnknownPolicy { given: given.to_owned() });
     }
-    lock(registry, model)?;
-    execute(
-        registry,
+    lock(model)?;
+    model.execute(
         "UPDATE pgboost_catalog.model AS m SET unknown_category = $2 WHERE m.id = $1",
-        &[model.id.into(), policy.into()],
+        [policy.into()],
     )
 }
 
@@ -366,55 +327,44 @@ pub(crate) fn set_unknown_category(
 ///
 /// # Errors
 /// [`Error::NoSuchVersion`], [`Error::FunctionOfOtherFeatures`], [`Error::OtherMeaning`].
-pub(crate) fn set_alias(
-    registry: &Registry,
-    model: Model<'_>,
-    alias: &str,
-    version: i32,
-    ways: Ways,
-) -> Result<()> {
-    lock(registry, model)?;
-    let before = query::<i32>(
-        registry,
+pub(crate) fn set_alias(model: Model<'_>, alias: &str, version: i32, ways: Ways) -> Result<()> {
+    lock(model)?;
+    let before: Option<i32> = model.query(
         "SELECT a.version FROM pgboost_catalog.alias AS a WHERE a.model = $1 AND a.alias = $2",
-        &[model.id.into(), alias.into()],
+        [alias.into()],
     )?;
     let change = Change { wanted: Wanted::Alias(alias), before, after: version };
-    meaning::check(registry, model, change, ways)?;
-    query::<i32>(
-        registry,
+    meaning::check(model, change, ways)?;
+    model.change_version(
+        version,
         "INSERT INTO pgboost_catalog.alias (model, alias, version) SELECT v.model, $2, v.version \
          FROM pgboost_catalog.version AS v WHERE v.model = $1 AND v.version = $3 \
          ON CONFLICT (model, alias) DO UPDATE SET version = excluded.version RETURNING 1",
-        &[model.id.into(), alias.into(), version.into()],
-    )?
-    .map(|_| ())
-    .ok_or_else(|| model.no_such_version(version))
+        [alias.into(), version.into()],
+    )
 }
 
 /// # Errors
 /// [`Error::NoSuchAlias`], [`Error::DropScored`].
-pub(crate) fn drop_alias(registry: &Registry, model: Model<'_>, alias: &str) -> Result<()> {
-    lock(registry, model)?;
-    scores::require_none(registry, model, Some(Wanted::Alias(alias)))?;
-    query::<i32>(
-        registry,
+pub(crate) fn drop_alias(model: Model<'_>, alias: &str) -> Result<()> {
+    lock(model)?;
+    scores::require_none(model, Some(Wanted::Alias(alias)))?;
+    let dropped: Option<i32> = model.query(
         "DELETE FROM pgboost_catalog.alias AS a WHERE a.model = $1 AND a.alias = $2 RETURNING 1",
-        &[model.id.into(), alias.into()],
-    )?
-    .map(|_| ())
-    .ok_or_else(|| Error::NoSuchAlias { name: model.name.to_owned(), alias: alias.to_owned() })
+        [alias.into()],
+    )?;
+    dropped.map(|_| ()).ok_or_else(|| model.no_such_alias(alias))
 }
 
-pub(crate) fn drop_aliases(registry: &Registry, model: Model<'_>) -> Result<()> {
+pub(crate) fn drop_aliases(model: Model<'_>) -> Result<()> {
     let statement = "DELETE FROM pgboost_catalog.alias AS a WHERE a.model = $1";
-    execute(registry, statement, &[model.id.into()])
+    model.execute(statement, [])
 }
 
 /// # Errors
 /// [`Error::Aliased`] if an alias refers to the version.
-pub(crate) fn require_no_alias(registry: &Registry, model: Model<'_>, version: i32) -> Result<()> {
-    match lookup::alias_of(registry, model.id, version) {
+pub(crate) fn require_no_alias(model: Model<'_>, version: i32) -> Result<()> {
+    match lookup::alias_of(model, version) {
         Some(alias) => Err(Error::Aliased { name: model.name.to_owned(), version, alias }),
         None => Ok(()),
     }
