@@ -27,28 +27,22 @@ error_table! {
     Source { error: SourceError } =>
         error.report().sqlstate, (Some(error.report().message)),
         detail (error.report().detail), hint (error.report().hint);
-    /// A name that no model can have.
     ModelName { name: String, reason: &'static str } =>
         INVALID_NAME, "invalid model name: \"{name}\"", detail "{reason}";
-    /// The text after the `@` is not a version number.
     VersionNumber { reference: String } =>
         INVALID_NAME, "invalid model version in \"{reference}\"",
         hint "Write model@version with a version number, such as flights@2, or model@alias.";
-    /// A name that no alias can have.
     AliasName { alias: String, reason: &'static str } =>
         INVALID_NAME, "invalid alias: \"{alias}\"", detail "{reason}";
-    /// A reference to a version for a function of whole models.
     WholeModel { reference: String, name: String } =>
         INVALID_PARAMETER_VALUE, "\"{reference}\" is a version of model \"{name}\", not the model",
         hint "Write the model's name alone.";
-    /// A reference to a model for a function of single versions.
     NeedsVersion { name: String } =>
         INVALID_PARAMETER_VALUE, "deploy_model needs a version of model \"{name}\"",
         hint "Write model@version, such as flights@2, or model@alias.";
     /// A row to change was written after the transaction's snapshot.
     ConcurrentUpdate =>
         SERIALIZATION_FAILURE, "could not serialize access due to concurrent update";
-    /// A reference that does not end in an alias.
     NotAnAlias { reference: String } =>
         INVALID_PARAMETER_VALUE, "\"{reference}\" names no alias",
         hint "Write model@alias, such as flights@champion.";
@@ -65,7 +59,6 @@ error_table! {
         OBJECT_IN_USE, "cannot change the features of model \"{name}\" because function {function} gives them by position",
         detail "{detail}",
         hint "Drop the function, deploy the version, and make the function again with create_predict_function.";
-    /// `reference` would mean a version whose predictions or arguments have another meaning.
     OtherMeaning { reference: String, before: i32, what: &'static str, detail: Phrase, hint: &'static str } =>
         OBJECT_NOT_IN_PREREQUISITE_STATE,
         "the new version of model \"{reference}\" has {what} than version {before}",
@@ -74,7 +67,6 @@ error_table! {
         INVALID_PARAMETER_VALUE, "real_input cannot be \"{given}\"",
         hint "Pass decimal if the model was trained on the values' decimals, as text, CSV, JSON and drivers give \
               them, or float32 if it was trained on columns of that type.";
-    /// A role that the current user may not give a model to.
     NotMember { role: String } =>
         INSUFFICIENT_PRIVILEGE, "must be member of role \"{role}\"";
     NoSuchModel { name: String, nearest: Option<String> } =>
@@ -84,15 +76,12 @@ error_table! {
         UNDEFINED_OBJECT, "model \"{name}\" has no version {version}";
     NoSuchAlias { name: String, alias: String } =>
         UNDEFINED_OBJECT, "model \"{name}\" has no alias \"{alias}\"";
-    /// Versions exist, but none is deployed.
     NothingDeployed { name: String } =>
         OBJECT_NOT_IN_PREREQUISITE_STATE, "model \"{name}\" has no deployed version",
         hint "Deploy one with deploy_model, or name a version as model@version.";
-    /// The current user lacks a privilege for the model.
     Denied { name: String } =>
         INSUFFICIENT_PRIVILEGE, "permission denied for model \"{name}\"",
         hint "The model's owner can grant it with grant_model.";
-    /// The current user may predict with the model, but not see values of its training data.
     InspectDenied { name: String } =>
         INSUFFICIENT_PRIVILEGE, "permission denied for the baseline of model \"{name}\"",
         detail "It has values of the rows that the model was trained on.",
@@ -105,31 +94,25 @@ error_table! {
     NoSuchRole { role: String } =>
         UNDEFINED_OBJECT, "role \"{role}\" does not exist",
         hint (role.eq_ignore_ascii_case("public").then_some("Write public in lower case for all roles."));
-    /// The deployed version cannot be dropped alone.
     Deployed { name: String, version: i32 } =>
         OBJECT_IN_USE, "cannot drop version {version} of model \"{name}\" because it is deployed",
         hint "Deploy another version first, or drop the model with all its versions.";
-    /// A model's last version cannot be dropped alone.
     OnlyVersion { name: String, version: i32 } =>
         OBJECT_IN_USE, "cannot drop version {version} of model \"{name}\" because it is the only one",
         hint "Drop the model, by leaving out the version.";
-    /// An alias refers to the version to drop.
     Aliased { name: String, version: i32, alias: String } =>
         OBJECT_IN_USE,
         "cannot drop version {version} of model \"{name}\" because alias \"{alias}\" refers to it",
         hint "Let the alias refer to another version with set_alias, or remove it with drop_alias.";
-    /// A score of a table's rows is maintained with the model, version or alias to drop.
     DropScored { what: Phrase, table: Phrase } =>
         OBJECT_IN_USE,
         "cannot drop {what} because table {table} has scores that are maintained with it",
         hint "Stop maintaining them with drop_scores first.";
-    /// Scores are columns of tables, which triggers set.
     NotATable { relation: Phrase } =>
         WRONG_OBJECT_TYPE, "{relation} is not a table",
         hint "Scores are maintained in tables and partitioned tables.";
     NotTableOwner { table: Phrase } =>
         INSUFFICIENT_PRIVILEGE, "must be owner of table {table}";
-    /// A column of that name has another type than the score or the version.
     ScoreColumn { column: String, expected: &'static str } =>
         DATATYPE_MISMATCH, "column \"{column}\" is not of type {expected}",
         hint "Name a column that does not exist yet, or one of that type.";
@@ -139,7 +122,6 @@ error_table! {
     ScoreTaken { table: Phrase, column: String } =>
         DUPLICATE_OBJECT, "column \"{column}\" of table {table} is already a maintained score or its version",
         hint "Name another column, or stop maintaining it with drop_scores first.";
-    /// PostgreSQL computes generated columns after the triggers of a row.
     GeneratedFeature { column: String } =>
         FEATURE_NOT_SUPPORTED, "cannot maintain scores whose feature \"{column}\" is a generated column",
         detail "PostgreSQL computes it after the triggers that score the row.";
@@ -149,7 +131,6 @@ error_table! {
     GeneratedScore { column: String } =>
         FEATURE_NOT_SUPPORTED, "cannot maintain scores in column \"{column}\", which is a generated column",
         hint "Name a column that does not exist yet.";
-    /// Values of others would be overwritten.
     NotScores { table: Phrase, score: String, version: String } =>
         OBJECT_NOT_IN_PREREQUISITE_STATE,
         "table {table} has rows of which only one of \"{score}\" and \"{version}\" is null",
@@ -161,23 +142,18 @@ error_table! {
     OnError { value: String } =>
         INVALID_PARAMETER_VALUE, "invalid value of on_error: \"{value}\"",
         hint "Use null or error.";
-    /// The trigger's function, called in another way than by `maintain_scores`' triggers.
     NotScoreTrigger =>
         FEATURE_NOT_SUPPORTED, "pgboost_maintain_score is called only by triggers that maintain_scores has made";
-    /// The history of deployments begins with the present one.
     NoEarlierDeployment { name: String } =>
         OBJECT_NOT_IN_PREREQUISITE_STATE, "model \"{name}\" has no earlier deployment to go back to",
         hint "Deploy a version by its number with deploy_model.";
-    /// The version to go back to was dropped.
     EarlierDropped { name: String, version: i32 } =>
         OBJECT_NOT_IN_PREREQUISITE_STATE,
         "cannot go back to version {version} of model \"{name}\" because it was dropped",
         hint "Deploy another version with deploy_model.";
-    /// The version to drop, alone or with its model, is pinned.
     Pinned { name: String, version: i32 } =>
         OBJECT_IN_USE, "cannot drop version {version} of model \"{name}\" because it is pinned",
         hint "Drop the objects that call predict_pinned, then unpin the version with unpin_model.";
-    /// An object has an expression that predicts with the version to unpin.
     PinnedInUse { name: String, version: i32, object: Phrase } =>
         OBJECT_IN_USE, "cannot unpin version {version} of model \"{name}\" because {object} depends on it",
         hint "Drop the dependent objects first.";
@@ -185,12 +161,10 @@ error_table! {
         OBJECT_NOT_IN_PREREQUISITE_STATE,
         "predict_pinned cannot be used with model \"{model}\", which is no pinned version",
         hint "Let the model's owner pin the version with pin_model, and write model@version without leading zeros.";
-    /// A row in a pinned call: its columns can be renamed.
     PinnedRow { type_name: String } =>
         DATATYPE_MISMATCH, "predict_pinned cannot take a row of type {type_name}",
         detail "Rows are matched by the names of their columns, which can change, and predict_pinned must not notice it.",
         hint "Pass the columns one by one, as an array or as a jsonb object.";
-    /// `predict_pinned` with a name that is not a constant or parameter.
     PinnedNotConstant =>
         FEATURE_NOT_SUPPORTED, "predict_pinned needs a constant as the name of the model",
         hint "Write the name as a literal, or use predict, whose model may be an expression.";
@@ -209,18 +183,14 @@ error_table! {
         } else {
             "Names are compared exactly. Pass null for a feature whose value is missing."
         }));
-    /// A jsonb value that is not an object.
     NotAnObject =>
         DATATYPE_MISMATCH, "features must be a jsonb object",
         hint "Pass an object with a key for each feature.";
-    /// A name longer than libraries give.
     NameLength { what: &'static str, bytes: usize, limit: usize } =>
         PROGRAM_LIMIT_EXCEEDED, "a {what} has {bytes} bytes, more than the limit of {limit}";
-    /// A feature with an empty name, which no column can have.
     EmptyFeatureName =>
         INVALID_PARAMETER_VALUE, "feature name is empty",
         hint "Name the features with the feature_names argument of load_model.";
-    /// The name of a file in place of its content.
     FileName { is_pickle: bool } =>
         INVALID_BINARY_REPRESENTATION, "invalid model: these bytes are the name of a file",
         hint (Some(if *is_pickle {
@@ -228,7 +198,6 @@ error_table! {
         } else {
             "Pass the content of the file. A superuser can read it on the server with pg_read_binary_file."
         }));
-    /// The model does not name its features, so columns or keys cannot be matched.
     NoFeatureNames { model: String, form: &'static str } =>
         UNDEFINED_COLUMN, "cannot match a {form} to model \"{model}\", which has no feature names",
         hint "Pass the features as columns or as an array, or name them with the feature_names \
@@ -241,7 +210,6 @@ error_table! {
     Dimensions { what: &'static str, given: usize } =>
         ARRAY_SUBSCRIPT_ERROR, "array of {what}s must have one dimension, not {given}",
         hint ((*given == 0).then_some("Pass NULL for none."));
-    /// The array of `predict_batch` has no rows of features.
     MatrixDimensions { given: usize } =>
         ARRAY_SUBSCRIPT_ERROR, "array of rows must have two dimensions, not {given}",
         hint (Some(if *given == 1 {
@@ -249,7 +217,6 @@ error_table! {
         } else {
             "Each element of the first dimension is a row, which has a feature in each element of the second."
         }));
-    /// An array whose number of elements is not that of the features in it.
     ArrayLength { column: String, expected: usize, given: usize } =>
         DATA_EXCEPTION, "array \"{column}\" must have {expected} elements, not {given}",
         detail "Each element is a feature of the model.";
@@ -259,23 +226,19 @@ error_table! {
     AmbiguousColumn { column: String } =>
         AMBIGUOUS_COLUMN, "column \"{column}\" is ambiguous",
         hint "Each feature of the model must be one column of the row.";
-    /// A value that is none of the feature's categories.
     UnknownCategory { feature: Phrase, value: String, reason: CategoryReason } =>
         INVALID_TEXT_REPRESENTATION, "unknown category \"{value}\" for feature {feature}",
         detail (reason.texts().0), hint (Some(reason.texts().1));
-    /// NULL for a category that the model maps to statistics.
     NullCategory { feature: Phrase } =>
         NULL_VALUE_NOT_ALLOWED, "feature {feature} cannot be null",
         detail "The model takes statistics of this category, and CatBoost has none of a missing one.",
         hint "Pass the text that stood for missing values in training, such as coalesce(column, 'missing').";
-    /// The model's shape does not fit the function.
     Shape { model: String, function: &'static str, reason: ShapeReason } =>
         WRONG_OBJECT_TYPE, "{function} cannot be used with model \"{model}\"",
         detail (Some(reason.texts().0)), hint (Some(reason.texts().1));
     ImportanceKind { kind: String } =>
         INVALID_PARAMETER_VALUE, "unknown kind of importance: \"{kind}\"",
         hint "The kinds are weight, gain, cover, total_gain and total_cover.";
-    /// A target that is none of the model's classes.
     UnknownClass { column: String, value: String } =>
         INVALID_TEXT_REPRESENTATION,
         "a value of column \"{column}\" is not a class of the model: \"{value}\"",
@@ -284,20 +247,16 @@ error_table! {
     NoMetrics { model: String, objective: String } =>
         FEATURE_NOT_SUPPORTED, "model \"{model}\" cannot be evaluated",
         detail "There are no metrics for objective {objective}.";
-    /// Missing levels of quantiles, or another number of them than of outputs.
     QuantileLevels { model: String, values: usize } =>
         INVALID_PARAMETER_VALUE, "quantile_alpha must be an array of length {values} of numbers between 0 and 1",
         detail "Model \"{model}\" predicts a quantile at each of them.",
         hint "Pass the levels that the model was trained for, such as \
               quantile_alpha => '{{0.1, 0.5, 0.9}}'.";
-    /// An argument that the model's objective needs, or does not use.
     EvaluationArgument { message: &'static str, hint: &'static str } =>
         INVALID_PARAMETER_VALUE, "{message}", hint "{hint}";
-    /// Two models that predict different things.
     NotComparable { baseline: String, candidate: String } =>
         WRONG_OBJECT_TYPE, "models \"{baseline}\" and \"{candidate}\" cannot be compared",
         detail "Their values or classes are not the same.";
-    /// A version without a baseline.
     NoBaseline { name: String, version: i32 } =>
         OBJECT_NOT_IN_PREREQUISITE_STATE,
         "version {version} of model \"{name}\" has no baseline",
@@ -324,12 +283,10 @@ error_table! {
         hint (row_source::names::hint(nearest.as_deref()));
     SameFeature =>
         INVALID_PARAMETER_VALUE, "feature and second_feature must be different features";
-    /// A number of points or repeats.
     TooSmall { argument: &'static str, least: i32 } =>
         INVALID_PARAMETER_VALUE, "{argument} must be at least {least}";
     Percentiles =>
         INVALID_PARAMETER_VALUE, "percentiles must be two numbers from 0 to 1, the smaller one first";
-    /// A grid from a number to itself, or to infinity.
     NoGrid { feature: Phrase } =>
         DATA_EXCEPTION, "the percentiles of feature {feature} are equal or infinite",
         hint "Pass percentiles that are further apart, or more points than the feature has values.";
@@ -352,21 +309,17 @@ error_table! {
     OtherFunction { function: &'static str } =>
         AMBIGUOUS_FUNCTION, "the schema of pgboost has another function \"{function}\"",
         hint "Drop it, or move it to another schema.";
-    /// A name that is none of the functions of a model's output.
     OutputFunction { output: String } =>
         INVALID_PARAMETER_VALUE, "unknown output: \"{output}\"",
         hint "The outputs are predict, predict_array, predict_class and predict_margin.";
-    /// The search path has no existing schema.
     NoSchema =>
         UNDEFINED_OBJECT, "no schema has been selected to create in";
     NoBaseMargin { model: String } =>
         FEATURE_NOT_SUPPORTED, "model \"{model}\" cannot begin with a base margin",
         hint "Only XGBoost's models have base margins; add an offset to the margin in SQL.";
-    /// The predictions do not fit into an array.
     ResultSize { rows: usize, values: usize } =>
         PROGRAM_LIMIT_EXCEEDED, "{rows} rows of {values} values do not fit into an array",
         hint "Pass fewer rows at once.";
-    /// A row's explanation does not fit into an array.
     ExplanationSize { model: String, features: usize, outputs: usize } =>
         PROGRAM_LIMIT_EXCEEDED, "an explanation of model \"{model}\" does not fit into an array",
         detail "The model has {features} features and {outputs} outputs.";
@@ -380,7 +333,6 @@ error_table! {
     NegativeTop =>
         INVALID_PARAMETER_VALUE, "top must not be negative",
         hint "Pass NULL for all features.";
-    /// Contributions of different shapes, or of no model's shape.
     ContributionShape =>
         ARRAY_SUBSCRIPT_ERROR, "contributions are not those of one model",
         hint "Pass results of predict_contribs, of one model at a time.";
@@ -391,25 +343,21 @@ error_table! {
         UNDEFINED_FUNCTION, "accuracy needs a type with an equality operator";
     OutsideAggregate =>
         FEATURE_NOT_SUPPORTED, "the function can only be called by its aggregate";
-    /// Both arguments for the rounds to use were given.
     RoundsTwice =>
         INVALID_PARAMETER_VALUE, "rounds and best_iteration cannot be used together",
         hint "Pass rounds for a number of rounds, or best_iteration for those that early stopping found best.";
     NoBestIteration =>
         INVALID_PARAMETER_VALUE, "the model file has no best_iteration",
         hint "Only a training that stops early writes it. Pass rounds to use a number of rounds.";
-    /// Categorical features whose codes may stand for other numbers.
     CategoriesMissing { feature: String, others: String } =>
         FEATURE_NOT_SUPPORTED, "the file has no categories of feature \"{feature}\"{others}",
         detail "XGBoost 3.1 to 3.3 leave them out of slices such as booster[:10] and of models trained on codes, and \
                 damage those beyond ASCII.",
         hint "Pass them in the order of their codes as categories, or categories => '{{}}' if the training had the \
               codes 0, 1 and so on.";
-    /// Text that cannot be converted between the database's encoding and UTF-8.
     Encoding { what: &'static str } =>
         FEATURE_NOT_SUPPORTED, "{what} beyond ASCII cannot be used in a database of this encoding",
         hint "Use a database whose encoding is UTF8.";
-    /// A kernel with instructions that the processor does not have; `present` are those that it can run.
     KernelMissing { name: &'static str, present: Vec<&'static str> } =>
         INVALID_PARAMETER_VALUE, "this CPU cannot run kernel \"{name}\"",
         detail (Some(format!("The kernels that it can run are: {}.", present.join(", ")))),
@@ -422,7 +370,6 @@ error_table! {
     DamagedPlan =>
         OBJECT_NOT_IN_PREREQUISITE_STATE, "the plan of a batch cannot be read",
         hint "Plan the statement again.";
-    /// An inconsistent registry, after changes by hand.
     Registry { name: String, what: &'static str } =>
         OBJECT_NOT_IN_PREREQUISITE_STATE, "the registry has no valid {what} for model \"{name}\"",
         detail "It was changed by other means than the functions of pgboost.";

@@ -18,13 +18,11 @@ error_table! {
         detail (error.report().detail), hint (error.report().hint);
     NullArgument { argument: &'static str } =>
         NULL_VALUE_NOT_ALLOWED, "{argument} must not be null";
-    /// A text that the database's encoding cannot hold.
     Encoding { what: &'static str } =>
         FEATURE_NOT_SUPPORTED, "{what} beyond ASCII cannot be used in a database of this encoding",
         hint "Use a database whose encoding is UTF8.";
     ArgumentRange { argument: &'static str, given: String, allowed: &'static str } =>
         INVALID_PARAMETER_VALUE, "{argument} must be {allowed}, not {given}";
-    /// Two arguments that exclude each other, or one that needs another.
     Arguments { message: &'static str, hint: &'static str } =>
         INVALID_PARAMETER_VALUE, "{message}", hint "{hint}";
     ModelName { name: String, reason: &'static str } =>
@@ -64,11 +62,9 @@ error_table! {
         hint "Give one of the two.";
     ParameterValue { name: String, allowed: Phrase, given: String } =>
         INVALID_PARAMETER_VALUE, "training parameter \"{name}\" must be {allowed}, not {given}";
-    /// A parameter of XGBoost that `train_model` does not support.
     ParameterRefused { name: String, hint: &'static str } =>
         FEATURE_NOT_SUPPORTED, "training parameter \"{name}\" cannot be used in train_model",
         hint "{hint}";
-    /// A model that a training with these columns and parameters cannot continue.
     CannotContinue { model: String, reason: Phrase } =>
         INVALID_PARAMETER_VALUE, "training cannot continue from model \"{model}\"",
         detail "{reason}", hint "Train a new model without continue_from.";
@@ -81,12 +77,10 @@ error_table! {
         NUMERIC_VALUE_OUT_OF_RANGE,
         "a value of column \"{column}\" is infinite or out of range for type real",
         hint "Filter such rows out, or make the values null.";
-    /// A target that the objective cannot learn.
     TargetRange { column: String, objective: &'static str, allowed: &'static str, given: String } =>
         NUMERIC_VALUE_OUT_OF_RANGE,
         "target \"{column}\" must be {allowed} for objective {objective}, not {given}",
         hint "Filter such rows out, or choose another objective.";
-    /// The features are texts that are all NULL.
     NoValues { column: String } =>
         INVALID_PARAMETER_VALUE, "there are no features to train on",
         detail "Column \"{column}\" is text and null in every row.";
@@ -101,7 +95,6 @@ error_table! {
     TooManyFolds { column: String, limit: u32 } =>
         PROGRAM_LIMIT_EXCEEDED,
         "column \"{column}\" has more than {limit} distinct values, too many for folds";
-    /// A column of arrays whose first row does not determine their length.
     ArrayUnmeasured { column: String, what: &'static str } =>
         DATA_EXCEPTION, "the array of column \"{column}\" is {what} in the first row",
         detail "The first row determines the number of features of the column.",
@@ -152,7 +145,6 @@ error_table! {
         UNDEFINED_COLUMN,
         "cannot match a source to model \"{model}\", which has no feature names",
         hint "Name them with the feature_names argument of load_model.";
-    /// A model of another library than XGBoost, which libxgboost cannot read.
     OtherLibrary { model: String, format: &'static str } =>
         FEATURE_NOT_SUPPORTED, "model \"{model}\" is not a model of XGBoost",
         detail "Its format is {format}, which libxgboost cannot read.",

@@ -269,9 +269,6 @@ impl Registry {
     /// Returns the model, cut to the rounds that predictions use, and the file that the engine writes of it:
     /// libxgboost must not see a byte that came from a user. Raises pgboost's error for a model of another
     /// user.
-    ///
-    /// # Errors
-    /// [`Error::OtherLibrary`].
     pub(crate) fn model(&self, version: &Version, reference: &str) -> Result<(Ensemble, Vec<u8>)> {
         let bytes = self.bytes(&version.name, version.number)?;
         let limits = Limits::default().with_bytes(usize::MAX);
@@ -294,9 +291,6 @@ impl Registry {
     /// Returns the margins that pgboost computes for rows of `width` features, NaN for missing ones.
     ///
     /// Each call checks that it cannot reach another function, since one may have been created meanwhile.
-    ///
-    /// # Errors
-    /// [`Error::OtherFunction`].
     pub(crate) fn margins(
         &self,
         reference: &str,

@@ -154,9 +154,6 @@ impl SourcePredictor {
     }
 
     /// Evaluates the `rows` that were read.
-    ///
-    /// # Errors
-    /// The engine's, which are bugs.
     pub(crate) fn evaluate(&mut self, rows: usize) -> Result<()> {
         let features = std::mem::take(&mut self.features);
         let evaluated = self.evaluate_rows(&features, rows);
@@ -165,9 +162,6 @@ impl SourcePredictor {
     }
 
     /// Evaluates rows with these features.
-    ///
-    /// # Errors
-    /// The engine's, which are bugs.
     pub(crate) fn evaluate_rows(&mut self, features: &[f32], rows: usize) -> Result<()> {
         self.margins.fit(self.resolved.image.model(), rows);
         self.values.clear();

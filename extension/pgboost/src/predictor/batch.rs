@@ -380,9 +380,6 @@ impl BatchEvaluation for BatchPredictions {
 }
 
 /// Evaluates the margins of rows, and checks for interrupts between pieces of them.
-///
-/// # Errors
-/// The engine's, which are bugs.
 pub(crate) fn evaluate_margins<M: Margin>(
     image: &ModelImage,
     scratch: &mut PooledScratch,

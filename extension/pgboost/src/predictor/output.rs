@@ -226,9 +226,6 @@ impl Explanation {
 
 impl Predictor {
     /// Returns the explanation of the row that was read.
-    ///
-    /// # Errors
-    /// As for [`Explanation::of_row`].
     pub(crate) fn explanation(&self, of: Explanation) -> Result<NewArray<f32>> {
         of.of_row(self, self.features())
     }

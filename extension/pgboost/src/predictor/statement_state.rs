@@ -296,9 +296,6 @@ impl Predictor {
     }
 
     /// Returns the margins of the row that was read, which the caller gives back for the next row.
-    ///
-    /// # Errors
-    /// The engine's, which are bugs.
     #[inline]
     pub(crate) fn take_margins(&mut self) -> Result<Margins> {
         let PredictorState { scratch, features, margins, .. } = &mut *self.state;
@@ -311,18 +308,12 @@ impl Predictor {
     }
 
     /// Returns the margins of a row with these features, which the caller gives back for the next row.
-    ///
-    /// # Errors
-    /// As for [`Predictor::take_margins`].
     pub(crate) fn take_margins_of(&mut self, row: &[f32]) -> Result<Margins> {
         self.state.features.copy_from_slice(row);
         self.take_margins()
     }
 
     /// Returns the margins of the row that was read, whose sums begin with `start`.
-    ///
-    /// # Errors
-    /// As for [`Predictor::take_margins`].
     pub(crate) fn take_margins_from(&mut self, start: f64) -> Result<Margins> {
         let PredictorState { scratch, features, margins, .. } = &mut *self.state;
         let image = self.image.model();
@@ -345,9 +336,6 @@ impl Predictor {
     }
 
     /// Returns the row's leaf in each tree.
-    ///
-    /// # Errors
-    /// As for [`Predictor::take_margins`].
     pub(crate) fn leaves(&mut self) -> Result<&[u32]> {
         let image = self.image.model();
         let PredictorState { scratch, features, leaves, .. } = &mut *self.state;

@@ -70,9 +70,6 @@ pub(crate) fn roll_back(model: Model<'_>, ways: Ways, comment: Option<&str>) -> 
 }
 
 /// Makes a version the one that the model's name means, if it exists.
-///
-/// # Errors
-/// [`Error::NoSuchVersion`].
 pub(super) fn set_deployed(model: Model<'_>, version: i32) -> Result<()> {
     model.change_version(
         version,

@@ -18,9 +18,6 @@ use crate::error::{Error, Result};
 use crate::guc::UnknownRule;
 
 /// Returns the version of a model that a reference means.
-///
-/// # Errors
-/// [`Error::NothingDeployed`], [`Error::NoSuchAlias`].
 pub(crate) fn wanted_version(
     model: Model<'_>,
     wanted: Wanted<'_>,
@@ -227,21 +224,14 @@ impl Stored<'_> {
         // lowered.
         let limits = Limits::default().with_bytes(usize::MAX);
         let file = self.file()?;
-        let mut model = gbtrees::internals::parse(
-            file.as_slice(),
-            &limits,
-            gbtrees::Cancel::unwinding(&check_for_interrupts),
-        )?;
+        let cancel = gbtrees::Cancel::unwinding(&check_for_interrupts);
+        let mut model = gbtrees::internals::parse(file.as_slice(), &limits, cancel)?;
         let feature_names = self.feature_names();
         if !feature_names.is_empty() {
             model.set_feature_names(feature_names)?;
         }
         if let Some(categories) = self.categories() {
-            let categories = gbtrees::internals::read_categories(
-                &categories,
-                gbtrees::Cancel::unwinding(&check_for_interrupts),
-            )?;
-            model.set_categories(categories)?;
+            model.set_categories(gbtrees::internals::read_categories(&categories, cancel)?)?;
         }
         if self.used_rounds()? < model.num_rounds() {
             model.keep_rounds(self.used_rounds()?)?;

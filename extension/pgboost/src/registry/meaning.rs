@@ -216,8 +216,6 @@ fn listed(names: &[String]) -> String {
     format!("{}{rest}", shown.join(", "))
 }
 
-/// # Errors
-/// [`Error::OtherMeaning`], [`Error::FunctionOfOtherFeatures`], [`Error::NoSuchVersion`].
 pub(crate) fn check(model: Model<'_>, change: Change<'_>, ways: Ways) -> Result<()> {
     let Change { wanted, before: Some(before), after } = change else { return Ok(()) };
     let meaning = |version| lookup::with_version(model, version, ReadSnapshot::Latest, Meaning::of);

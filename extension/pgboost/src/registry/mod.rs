@@ -209,8 +209,6 @@ impl Privilege {
         }
     }
 
-    /// # Errors
-    /// [`Error::NoSuchPrivilege`].
     pub(crate) fn named(name: &str) -> Result<Self> {
         let mut all = [Privilege::Predict, Privilege::Inspect].into_iter();
         all.find(|privilege| privilege.name() == name)

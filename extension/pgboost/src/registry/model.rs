@@ -89,9 +89,6 @@ impl<'a> Model<'a> {
     }
 
     /// Finds the model of that name.
-    ///
-    /// # Errors
-    /// [`Error::NoSuchModel`].
     pub(crate) fn find(registry: &Registry, name: &'a str, snapshot: ReadSnapshot) -> Result<Self> {
         let found = Self::find_with_mark(registry, name, snapshot).0;
         found.ok_or_else(|| no_such_model(registry, name))
@@ -133,9 +130,6 @@ impl<'a> Model<'a> {
     }
 
     /// Returns the deployed version, which a model may not have yet.
-    ///
-    /// # Errors
-    /// [`Error::NothingDeployed`].
     pub(crate) fn deployed(&self) -> Result<i32> {
         self.deployed.ok_or_else(|| Error::NothingDeployed { name: self.name.to_owned() })
     }

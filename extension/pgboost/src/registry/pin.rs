@@ -24,8 +24,6 @@ use super::reference::{Reference, Wanted};
 use super::{Access, Registry, access, execute, function_of, lock};
 use crate::error::{Error, Result};
 
-/// # Errors
-/// [`Error::NoSuchVersion`].
 pub(crate) fn set(model: Model<'_>, version: i32) -> Result<()> {
     lock(model)?;
     update(model, version, true)?;

@@ -45,9 +45,6 @@ impl Maintained {
     }
 
     /// Returns the reference to the version that the statement sees.
-    ///
-    /// # Errors
-    /// [`Error::NoSuchModel`].
     pub(crate) fn reference(&self, registry: &Registry) -> Result<String> {
         let missing = || Error::NoSuchModel { name: self.model.to_string(), nearest: None };
         let name = self.model.name(registry).ok_or_else(missing)?;

@@ -113,9 +113,6 @@ pub(crate) fn store<'a>(
 }
 
 /// Deploys a version that this transaction has just stored.
-///
-/// # Errors
-/// [`Error::FunctionOfOtherFeatures`], [`Error::OtherMeaning`].
 pub(crate) fn deploy_new(model: Model<'_>, version: i32, user: Oid, ways: Ways) -> Result<()> {
     let change = Change { wanted: Wanted::Deployed, before: model.deployed().ok(), after: version };
     meaning::check(model, change, ways)?;
@@ -140,8 +137,6 @@ fn first_version(model: Model<'_>) -> Result<i32> {
     Ok(version)
 }
 
-/// # Errors
-/// [`Error::NoSuchVersion`], [`Error::FunctionOfOtherFeatures`], [`Error::OtherMeaning`].
 pub(crate) fn deploy(
     model: Model<'_>,
     version: i32,
@@ -158,9 +153,6 @@ pub(crate) fn deploy(
 }
 
 /// Sets the comment of a model or, if one is given, of a version of it.
-///
-/// # Errors
-/// [`Error::NoSuchVersion`].
 pub(crate) fn set_comment(
     model: Model<'_>,
     version: Option<i32>,
@@ -181,8 +173,6 @@ pub(crate) fn set_comment(
     }
 }
 
-/// # Errors
-/// [`Error::Pinned`], [`Error::DropScored`].
 pub(crate) fn drop_model(model: Model<'_>) -> Result<()> {
     lock(model)?;
     pin::require_none(model, None)?;
@@ -201,9 +191,6 @@ pub(crate) fn drop_model(model: Model<'_>) -> Result<()> {
     Ok(())
 }
 
-/// # Errors
-/// [`Error::Deployed`], [`Error::OnlyVersion`], [`Error::Aliased`], [`Error::Pinned`],
-/// [`Error::DropScored`], [`Error::NoSuchVersion`].
 pub(crate) fn drop_version(model: Model<'_>, version: i32) -> Result<()> {
     if lock(model)? == Some(version) {
         return Err(Error::Deployed { name: model.name.to_owned(), version });
@@ -228,9 +215,6 @@ pub(crate) fn drop_version(model: Model<'_>, version: i32) -> Result<()> {
 }
 
 /// Gives a model another name.
-///
-/// # Errors
-/// [`Error::ModelExists`], [`Error::RenamePinned`], [`Error::RenameInUse`].
 pub(crate) fn rename(model: Model<'_>, new_name: &str) -> Result<()> {
     lock(model)?;
     if let Some(function) = predict_functions::existing(model, None)? {
@@ -309,9 +293,6 @@ fn add_privilege(model: Model<'_>, role: Oid, privilege: &str) -> Result<()> {
 }
 
 /// Sets the policy of a model for unknown categories, or removes it.
-///
-/// # Errors
-/// [`Error::UnknownPolicy`].
 pub(crate) fn set_unknown_category(model: Model<'_>, policy: Option<&str>) -> Result<()> {
     if let Some(given) = policy.filter(|given| UnknownPolicy::named(given).is_none()) {
         return Err(Error::UnknownPolicy { given: given.to_owned() });
@@ -324,9 +305,6 @@ pub(crate) fn set_unknown_category(model: Model<'_>, policy: Option<&str>) -> Re
 }
 
 /// Sets an alias, new or existing, to a version.
-///
-/// # Errors
-/// [`Error::NoSuchVersion`], [`Error::FunctionOfOtherFeatures`], [`Error::OtherMeaning`].
 pub(crate) fn set_alias(model: Model<'_>, alias: &str, version: i32, ways: Ways) -> Result<()> {
     lock(model)?;
     let before: Option<i32> = model.query(
@@ -344,8 +322,6 @@ pub(crate) fn set_alias(model: Model<'_>, alias: &str, version: i32, ways: Ways)
     )
 }
 
-/// # Errors
-/// [`Error::NoSuchAlias`], [`Error::DropScored`].
 pub(crate) fn drop_alias(model: Model<'_>, alias: &str) -> Result<()> {
     lock(model)?;
     scores::require_none(model, Some(Wanted::Alias(alias)))?;

@@ -95,12 +95,9 @@ fn verify(model: &str, text: &str) -> Result<Found> {
     if source.is_relation() {
         features.iter_mut().enumerate().for_each(|(position, feature)| feature.position = position);
     }
-    let image = gbtrees::internals::compile(
-        &registered.model,
-        &[],
-        gbtrees::Cancel::unwinding(&report::check_for_interrupts),
-    )
-    .and_then(CompiledModel::open)?;
+    let cancel = gbtrees::Cancel::unwinding(&report::check_for_interrupts);
+    let compiled = gbtrees::internals::compile(&registered.model, &[], cancel)?;
+    let image = CompiledModel::open(compiled)?;
     check_types(&image, &features)?;
     let mut comparison = Comparison {
         registry: Registry::find()?,

@@ -14,8 +14,6 @@ use crate::error::{Error, Result};
 use crate::params::objectives::task_and_link;
 use crate::registry::{Registry, Replaced};
 
-/// # Errors
-/// [`Error::OtherMeaning`].
 pub(super) fn check(replaced: &Replaced, prepared: &Prepared<'_>, request: &Request) -> Result<()> {
     let objective = prepared.task.objective.name;
     let Some((task, link)) = task_and_link(prepared.task.objective) else { return Ok(()) };
