@@ -22,10 +22,7 @@ use pg_interface::{Number, Oid, ScalarType, Value};
 use row_source::{PlacedColumn, Row, names};
 
 use super::FeatureContext;
-use super::feature_reader::{
-    ElementFeatures, FeatureNumber, FeatureReader, float_code, integer_code, json_number_code,
-    mismatch, narrowed_json, text_code,
-};
+use super::feature_reader::{ElementFeatures, FeatureNumber, FeatureReader};
 use crate::cache::ModelImage;
 use crate::error::{Error, Result, TypeReason};
 
@@ -161,9 +158,6 @@ impl MatchedColumns {
     }
 
     /// Reads the features of a row of a source; `features.len() == num_features`.
-    ///
-    /// # Errors
-    /// Errors of the values, as for the other forms of features.
     #[inline]
     pub(crate) fn read_source<V: FeatureNumber>(
         &self,
@@ -425,7 +419,7 @@ fn absent(feature: &str, form: &'static str, unnamed: bool, context: FeatureCont
 fn read<V: FeatureNumber>(context: FeatureContext<'_>, index: usize, value: Item<'_>) -> Result<V> {
     match value {
         Item::Number(number) if context.image.categories(index).is_none() => {
-            Ok(narrowed_json(context, index, number))
+            Ok(context.narrowed_json(index, number))
         }
         other => read_other(context, index, other),
     }
@@ -452,21 +446,19 @@ fn read_other<V: FeatureNumber>(
         Item::Number(_) | Item::Boolean(_) => false,
     };
     let coded = context.image.categories(index).is_some();
-    if let Some(reason) = mismatch(context, index, is_text) {
+    if let Some(reason) = context.mismatch(index, is_text) {
         let special = if let Item::Text(text) = &value { special(text) } else { None };
         return match special {
-            Some(number) if coded => float_code(context, index, number.into()).map(V::from),
+            Some(number) if coded => context.float_code(index, number.into()).map(V::from),
             Some(number) => Ok(V::of(context, index, number.into())),
             None if reason == TypeReason::TextForNumber => fail(TypeReason::StringForNumber),
             None => fail(reason),
         };
     }
     match value {
-        Item::Text(text) => text_code(context, index, &text).map(V::from),
-        Item::Number(number) => json_number_code(context, index, number).map(V::from),
-        Item::Boolean(truth) if coded => {
-            integer_code(context, index, i64::from(truth)).map(V::from)
-        }
+        Item::Text(text) => context.text_code(index, &text).map(V::from),
+        Item::Number(number) => context.json_number_code(index, number).map(V::from),
+        Item::Boolean(truth) if coded => context.integer_code(index, i64::from(truth)).map(V::from),
         Item::Boolean(truth) => Ok(V::of(context, index, f64::from(truth))),
         Item::Null | Item::Container => Ok(f32::NAN.into()),
     }

@@ -11,7 +11,7 @@ use pg_interface::tuple::VirtualArray;
 use pg_interface::{Oid, Value};
 
 use super::FeatureContext;
-use super::feature_reader::{FeatureNumber, FeatureReader, narrowed, number_code};
+use super::feature_reader::{FeatureNumber, FeatureReader};
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
 
@@ -154,9 +154,9 @@ impl ArrayForm {
         for (index, (feature, element)) in features.iter_mut().zip(elements).enumerate() {
             *feature = match element {
                 Some(Value::Number(number)) if self.has_values.get(index) == Some(&true) => {
-                    number_code(context, index, number)?.into()
+                    context.number_code(index, number)?.into()
                 }
-                Some(Value::Number(number)) => narrowed(context, index, number),
+                Some(Value::Number(number)) => context.narrowed(index, number),
                 _ => context.missing(index)?.into(),
             };
         }

@@ -99,7 +99,7 @@ impl FeatureReader {
         let Some(scalar_type) = scalar_type else {
             return Err(context.unusable(index, type_oid, TypeReason::Unusable));
         };
-        let Some(reason) = mismatch(context, index, scalar_type.is_text()) else {
+        let Some(reason) = context.mismatch(index, scalar_type.is_text()) else {
             if context.image.categories(index).is_some() {
                 return Ok(FeatureReader::Category);
             }
@@ -131,7 +131,7 @@ impl FeatureReader {
             (FeatureReader::Narrowed, Value::Number(number)) => {
                 Ok(V::of_number(context, index, number))
             }
-            (FeatureReader::Category, value) => code(context, index, value).map(V::from),
+            (FeatureReader::Category, value) => context.code(index, value).map(V::from),
             (FeatureReader::Number | FeatureReader::Narrowed, Value::Text(_)) => {
                 Err(context.unusable(index, TEXTOID, TypeReason::TextForNumber))
             }
@@ -142,147 +142,131 @@ impl FeatureReader {
     }
 }
 
-/// Converts a number that is not a category.
-#[inline]
-pub(crate) fn narrowed<V: FeatureNumber>(
-    context: FeatureContext<'_>,
-    index: usize,
-    number: Number<'_>,
-) -> V {
-    match context.image.narrowing() {
-        Narrowing::Rounded => number.single().into(),
-        Narrowing::Adjusted | Narrowing::Binned => V::of_number(context, index, number),
-    }
-}
-
-/// Converts a number in a jsonb object that is not a category.
-#[inline]
-pub(crate) fn narrowed_json<V: FeatureNumber>(
-    context: FeatureContext<'_>,
-    index: usize,
-    number: Number<'_>,
-) -> V {
-    match context.image.narrowing() {
-        Narrowing::Rounded => number.single_of_json().into(),
-        Narrowing::Adjusted | Narrowing::Binned => V::of_json(context, index, number),
-    }
-}
-
-/// Returns the reason why text, or else a number, cannot be a feature, matched by name or by position.
-pub(crate) fn mismatch(
-    context: FeatureContext<'_>,
-    index: usize,
-    is_text: bool,
-) -> Option<TypeReason> {
-    let categories = context.image.categories(index).map(|categories| categories.kind());
-    match (is_text, categories) {
-        (true, Some(CategoryKind::Text)) | (false, None) | (_, Some(CategoryKind::Hashed)) => None,
-        (false, Some(CategoryKind::Integer | CategoryKind::Float)) => None,
-        (false, Some(CategoryKind::Text)) => Some(TypeReason::NumberForTextCategories),
-        (true, Some(_)) => Some(TypeReason::TextForNumericCategories),
-        (true, None) if context.image.is_categorical(index) => {
-            Some(TypeReason::TextWithoutCategories)
+impl FeatureContext<'_> {
+    /// Converts a number that is not a category.
+    #[inline]
+    pub(crate) fn narrowed<V: FeatureNumber>(self, index: usize, number: Number<'_>) -> V {
+        match self.image.narrowing() {
+            Narrowing::Rounded => number.single().into(),
+            Narrowing::Adjusted | Narrowing::Binned => V::of_number(self, index, number),
         }
-        (true, None) => Some(TypeReason::TextForNumber),
     }
-}
 
-#[inline(never)]
-fn code(context: FeatureContext<'_>, index: usize, value: Value<'_>) -> Result<f32> {
-    match value {
-        Value::Text(text) => text_code(context, index, &text.text()),
-        Value::Number(number) => number_code(context, index, number),
-    }
-}
-
-pub(crate) fn text_code(context: FeatureContext<'_>, index: usize, value: &str) -> Result<f32> {
-    let code = row_value(context, index, |all| all.code_of_text(value));
-    code_or_unknown(context, index, code, || value.to_owned())
-}
-
-/// Returns the code of a category given as a number; a NaN is a missing value. A real is looked up by its
-/// shortest decimal, then by its value.
-pub(crate) fn number_code(
-    context: FeatureContext<'_>,
-    index: usize,
-    number: Number<'_>,
-) -> Result<f32> {
-    match number.exact() {
-        Exact::Float(value) if number.number_type() == NumberType::Float4 => {
-            real_code(context, index, value)
+    /// Converts a number in a jsonb object that is not a category.
+    #[inline]
+    pub(crate) fn narrowed_json<V: FeatureNumber>(self, index: usize, number: Number<'_>) -> V {
+        match self.image.narrowing() {
+            Narrowing::Rounded => number.single_of_json().into(),
+            Narrowing::Adjusted | Narrowing::Binned => V::of_json(self, index, number),
         }
-        Exact::Integer(value) => integer_code(context, index, value),
-        Exact::Float(value) => float_code(context, index, value),
     }
-}
 
-pub(crate) fn integer_code(context: FeatureContext<'_>, index: usize, value: i64) -> Result<f32> {
-    let code = row_value(context, index, |all| all.code_of_integer(value));
-    code_or_unknown(context, index, code, || value.to_string())
-}
-
-/// Returns the code of a category given as a floating-point number; a NaN is a missing value.
-pub(crate) fn float_code(context: FeatureContext<'_>, index: usize, value: f64) -> Result<f32> {
-    if value.is_nan() {
-        return context.missing(index);
-    }
-    let code = row_value(context, index, |all| all.code_of_float(value));
-    code_or_unknown(context, index, code, || value.to_string().replace("inf", "Infinity"))
-}
-
-/// Returns the code of a number in a jsonb object, where a real is its shortest decimal.
-pub(crate) fn json_number_code(
-    context: FeatureContext<'_>,
-    index: usize,
-    number: Number<'_>,
-) -> Result<f32> {
-    match number.number_type() {
-        NumberType::Float4 => float_code(context, index, shortest_decimal(number.single())),
-        _ => number_code(context, index, number),
-    }
-}
-
-/// Returns the code of a category given as a real. A model trained on float32 data has these values in its
-/// file.
-fn real_code(context: FeatureContext<'_>, index: usize, value: f64) -> Result<f32> {
-    let is_itself = context.image.real_input() == RealInput::Binary
-        || context.image.categories(index).is_some_and(|all| all.has_float(value));
-    let value = if is_itself { value } else { shortest_decimal(value as f32) };
-    float_code(context, index, value)
-}
-
-/// Converts a code of a feature's categories, or an unknown one, to a number of a row.
-fn row_value(
-    context: FeatureContext<'_>,
-    index: usize,
-    code: impl Fn(CategoryView<'_>) -> Option<u32>,
-) -> Option<f32> {
-    let categories = context.image.categories(index)?;
-    code(categories).map(|code| categories.row_value(code))
-}
-
-fn code_or_unknown(
-    context: FeatureContext<'_>,
-    index: usize,
-    code: Option<f32>,
-    value: impl Fn() -> String,
-) -> Result<f32> {
-    match code {
-        Some(code) => Ok(code),
-        None => {
-            if context.unknown_category.handling() == UnknownCategory::Missing {
-                return context.unknown(index);
+    /// Returns the reason why text, or else a number, cannot be a feature, matched by name or by position.
+    pub(crate) fn mismatch(self, index: usize, is_text: bool) -> Option<TypeReason> {
+        let categories = self.image.categories(index).map(|categories| categories.kind());
+        match (is_text, categories) {
+            (true, Some(CategoryKind::Text)) | (false, None) | (_, Some(CategoryKind::Hashed)) => {
+                None
             }
-            let value = varlena::require_representable(value(), "category")?;
-            let hashed = context.image.categories(index).map(|all| all.kind());
-            let reason = match hashed {
-                _ if context.unknown_category == UnknownRule::Pinned => CategoryReason::Pinned,
-                Some(CategoryKind::Hashed) => CategoryReason::Fraction,
-                Some(CategoryKind::Text) if value.ends_with(' ') => CategoryReason::Blanks,
-                _ if context.unknown_category != UnknownRule::Setting => CategoryReason::Policy,
-                _ => CategoryReason::Unknown,
-            };
-            Err(Error::UnknownCategory { feature: context.feature(index), value, reason })
+            (false, Some(CategoryKind::Integer | CategoryKind::Float)) => None,
+            (false, Some(CategoryKind::Text)) => Some(TypeReason::NumberForTextCategories),
+            (true, Some(_)) => Some(TypeReason::TextForNumericCategories),
+            (true, None) if self.image.is_categorical(index) => {
+                Some(TypeReason::TextWithoutCategories)
+            }
+            (true, None) => Some(TypeReason::TextForNumber),
+        }
+    }
+
+    #[inline(never)]
+    fn code(self, index: usize, value: Value<'_>) -> Result<f32> {
+        match value {
+            Value::Text(text) => self.text_code(index, &text.text()),
+            Value::Number(number) => self.number_code(index, number),
+        }
+    }
+
+    pub(crate) fn text_code(self, index: usize, value: &str) -> Result<f32> {
+        let code = self.row_value(index, |all| all.code_of_text(value));
+        self.code_or_unknown(index, code, || value.to_owned())
+    }
+
+    /// Returns the code of a category given as a number; a NaN is a missing value. A real is looked up by its
+    /// shortest decimal, then by its value.
+    pub(crate) fn number_code(self, index: usize, number: Number<'_>) -> Result<f32> {
+        match number.exact() {
+            Exact::Float(value) if number.number_type() == NumberType::Float4 => {
+                self.real_code(index, value)
+            }
+            Exact::Integer(value) => self.integer_code(index, value),
+            Exact::Float(value) => self.float_code(index, value),
+        }
+    }
+
+    pub(crate) fn integer_code(self, index: usize, value: i64) -> Result<f32> {
+        let code = self.row_value(index, |all| all.code_of_integer(value));
+        self.code_or_unknown(index, code, || value.to_string())
+    }
+
+    /// Returns the code of a category given as a floating-point number; a NaN is a missing value.
+    pub(crate) fn float_code(self, index: usize, value: f64) -> Result<f32> {
+        if value.is_nan() {
+            return self.missing(index);
+        }
+        let code = self.row_value(index, |all| all.code_of_float(value));
+        self.code_or_unknown(index, code, || value.to_string().replace("inf", "Infinity"))
+    }
+
+    /// Returns the code of a number in a jsonb object, where a real is its shortest decimal.
+    pub(crate) fn json_number_code(self, index: usize, number: Number<'_>) -> Result<f32> {
+        match number.number_type() {
+            NumberType::Float4 => self.float_code(index, shortest_decimal(number.single())),
+            _ => self.number_code(index, number),
+        }
+    }
+
+    /// Returns the code of a category given as a real. A model trained on float32 data has these values in its
+    /// file.
+    fn real_code(self, index: usize, value: f64) -> Result<f32> {
+        let is_itself = self.image.real_input() == RealInput::Binary
+            || self.image.categories(index).is_some_and(|all| all.has_float(value));
+        let value = if is_itself { value } else { shortest_decimal(value as f32) };
+        self.float_code(index, value)
+    }
+
+    /// Converts a code of a feature's categories, or an unknown one, to a number of a row.
+    fn row_value(
+        self,
+        index: usize,
+        code: impl Fn(CategoryView<'_>) -> Option<u32>,
+    ) -> Option<f32> {
+        let categories = self.image.categories(index)?;
+        code(categories).map(|code| categories.row_value(code))
+    }
+
+    fn code_or_unknown(
+        self,
+        index: usize,
+        code: Option<f32>,
+        value: impl Fn() -> String,
+    ) -> Result<f32> {
+        match code {
+            Some(code) => Ok(code),
+            None => {
+                if self.unknown_category.handling() == UnknownCategory::Missing {
+                    return self.unknown(index);
+                }
+                let value = varlena::require_representable(value(), "category")?;
+                let hashed = self.image.categories(index).map(|all| all.kind());
+                let reason = match hashed {
+                    _ if self.unknown_category == UnknownRule::Pinned => CategoryReason::Pinned,
+                    Some(CategoryKind::Hashed) => CategoryReason::Fraction,
+                    Some(CategoryKind::Text) if value.ends_with(' ') => CategoryReason::Blanks,
+                    _ if self.unknown_category != UnknownRule::Setting => CategoryReason::Policy,
+                    _ => CategoryReason::Unknown,
+                };
+                Err(Error::UnknownCategory { feature: self.feature(index), value, reason })
+            }
         }
     }
 }
@@ -328,7 +312,7 @@ impl ElementFeatures {
         for element in elements {
             given += 1;
             if let (Some((index, place)), Some(number)) = (places.next(), element) {
-                *place = narrowed(context, index, number);
+                *place = context.narrowed(index, number);
             }
         }
         if given == self.count {

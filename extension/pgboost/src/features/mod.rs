@@ -48,9 +48,6 @@ impl FeatureContext<'_> {
     }
 
     /// Returns the number for an unknown category that is handled as missing.
-    ///
-    /// # Errors
-    /// As for [`FeatureContext::missing`].
     fn unknown(&self, index: usize) -> Result<f32> {
         self.missing(index).map(|_| UNKNOWN)
     }

@@ -111,22 +111,15 @@ fn load(
         let is_pickle = PICKLES.iter().any(|ending| file_name.contains(ending));
         return Err(Error::FileName { is_pickle });
     }
-    let mut model = gbtrees::internals::parse(
-        bytes,
-        limits,
-        gbtrees::Cancel::unwinding(&report::check_for_interrupts),
-    )?;
+    let cancel = gbtrees::Cancel::unwinding(&report::check_for_interrupts);
+    let mut model = gbtrees::internals::parse(bytes, limits, cancel)?;
     fault::at("load: parsed");
     if let Some(feature_names) = options.feature_names.take() {
         model.set_feature_names(feature_names)?;
     }
     if let Some(categories) = options.categories.as_ref().and_then(jsonb::text) {
         let categories = varlena::utf8(&categories, "category")?;
-        let categories = gbtrees::internals::read_categories(
-            categories,
-            gbtrees::Cancel::unwinding(&report::check_for_interrupts),
-        )?;
-        model.set_categories(categories)?;
+        model.set_categories(gbtrees::internals::read_categories(categories, cancel)?)?;
     }
     model.set_real_input(real_input(&options.real_input)?);
     if options.categories.is_none() {
@@ -138,11 +131,7 @@ fn load(
     let labels = options.labels.as_deref().unwrap_or_default();
     require_short(model.feature_names(), "feature name")?;
     require_short(labels, "label")?;
-    let lowered = gbtrees::internals::compile(
-        &model,
-        labels,
-        gbtrees::Cancel::unwinding(&report::check_for_interrupts),
-    )?;
+    let lowered = gbtrees::internals::compile(&model, labels, cancel)?;
     let ways = if options.allow_change { Ways::Allowed } else { Ways::AllowOrStore };
     let deploy = options.deploy;
     let new = describe(name, bytes, &model, present, options);
