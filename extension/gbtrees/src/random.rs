@@ -10,7 +10,6 @@ use crate::compiled::aligned::StableBytes;
 use crate::ensemble::{
     Categories, CategorySet, ClassBy, Comparison, Ensemble, FeatureType, LinearLeaf, MissingRule,
     Node, Objective, Precision, Scaling, Split, SplitCondition, Task, Transform, Tree, TreeOutput,
-    TreeParts,
 };
 
 /// Returns the factor by which `make test-long` enlarges tests.
@@ -412,7 +411,7 @@ pub(crate) fn with_categories(mut model: Ensemble) -> Ensemble {
 impl Tree {
     /// Creates a tree for output 0 with XGBoost's properties.
     pub(crate) fn of(nodes: Vec<Node>, depth: u32) -> Tree {
-        TreeParts::of(nodes, TreeOutput::One(0)).into_tree(depth)
+        Tree { depth, ..Tree::unchecked(nodes, TreeOutput::One(0)) }
     }
 }
 

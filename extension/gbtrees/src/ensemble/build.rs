@@ -7,9 +7,9 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 use crate::ensemble::{
-    ArrayCategories, Categories, CategorySet, Comparison, Ctrs, Ensemble, FeatureType, LinearLeaf,
-    MissingRule, Node, Objective, Precision, RealInput, Scaling, Split, SplitCondition, Tree,
-    TreeOutput, check_class_labels, check_feature_names,
+    ArrayCategories, Categories, Comparison, Ctrs, Ensemble, FeatureType, LinearLeaf, MissingRule,
+    Node, Objective, Precision, RealInput, Scaling, Split, SplitCondition, Tree, TreeOutput,
+    check_class_labels, check_feature_names,
 };
 use crate::memory::{filled, grow, push};
 use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
@@ -41,50 +41,6 @@ pub(crate) struct EnsembleParts {
     /// The file's class names, or empty.
     pub class_labels: Vec<String>,
     pub attributes: Vec<(String, String)>,
-}
-
-pub(crate) struct TreeParts {
-    pub nodes: Vec<Node>,
-    pub category_sets: Vec<CategorySet>,
-    /// Concatenated vectors; empty if leaves are scalar.
-    pub leaf_vectors: Vec<f64>,
-    /// Empty, or one per leaf, whose ids run from `first_leaf` on.
-    pub linear_leaves: Vec<LinearLeaf>,
-    pub output: TreeOutput,
-    /// 1 in libraries without weights. Averaging divides the sum instead ([`Scaling::divisor`]).
-    pub weight: f32,
-    /// The node id of leaf 0 where the library numbers leaves separately, otherwise 0.
-    pub first_leaf: u32,
-}
-
-impl TreeParts {
-    /// Creates a tree without sets, vectors, linear models and weights, with leaves numbered like
-    /// nodes.
-    pub(crate) fn of(nodes: Vec<Node>, output: TreeOutput) -> TreeParts {
-        TreeParts {
-            nodes,
-            category_sets: Vec::new(),
-            leaf_vectors: Vec::new(),
-            linear_leaves: Vec::new(),
-            output,
-            weight: 1.0,
-            first_leaf: 0,
-        }
-    }
-
-    /// Converts into a tree of known depth, after all checks.
-    pub(crate) fn into_tree(self, depth: u32) -> Tree {
-        Tree {
-            nodes: self.nodes,
-            category_sets: self.category_sets,
-            leaf_vectors: self.leaf_vectors,
-            linear_leaves: self.linear_leaves,
-            output: self.output,
-            weight: self.weight,
-            first_leaf: self.first_leaf,
-            depth,
-        }
-    }
 }
 
 pub(crate) struct Builder<'a> {
@@ -160,21 +116,20 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds the next tree in order of summation.
-    pub(crate) fn add_tree(&mut self, parts: TreeParts, cancel: Cancel<'_>) -> Result<()> {
+    pub(crate) fn add_tree(&mut self, mut tree: Tree, cancel: Cancel<'_>) -> Result<()> {
         let index = self.model.trees.len();
         check_limit(index + 1, self.limits.trees, "trees")?;
-        let copies = match parts.output {
+        let copies = match tree.output {
             TreeOutput::One(_) => 1,
             TreeOutput::All => self.model.num_outputs(),
         };
-        self.nodes = self.nodes.saturating_add(parts.nodes.len().saturating_mul(copies));
+        self.nodes = self.nodes.saturating_add(tree.nodes.len().saturating_mul(copies));
         check_limit(self.nodes, self.limits.nodes, "nodes")?;
-        let words: usize = parts.category_sets.iter().map(|set| set.words.len()).sum();
+        let words: usize = tree.category_sets.iter().map(|set| set.words.len()).sum();
         self.set_words = self.set_words.saturating_add(words.saturating_mul(copies));
         check_limit(self.set_words, self.limits.set_words(), "words of category sets")?;
-        let tree = self.tree(parts, cancel).map_err(|error| in_tree(error, index))?;
-        push(&mut self.model.trees, tree)?;
-        Ok(())
+        self.check(&mut tree, cancel).map_err(|error| in_tree(error, index))?;
+        push(&mut self.model.trees, tree)
     }
 
     /// Sets, per feature, whether unknown values have a code.
@@ -266,28 +221,28 @@ impl<'a> Builder<'a> {
         Err(fault!(Parameter, "a split of feature {feature} does not fit the ranks of its values"))
     }
 
-    fn tree(&mut self, parts: TreeParts, cancel: Cancel<'_>) -> Result<Tree> {
-        if let TreeOutput::One(output) = parts.output
+    /// Checks a tree, and sets its depth.
+    fn check(&mut self, tree: &mut Tree, cancel: Cancel<'_>) -> Result<()> {
+        if let TreeOutput::One(output) = tree.output
             && output as usize >= self.model.num_outputs()
         {
             let outputs = self.model.num_outputs();
             bail!(OutputRange, "a tree adds to output {output} of a model of {outputs}");
         }
-        let depth = depth(&parts.nodes, self.limits.depth, cancel)?;
-        for (id, node) in parts.nodes.iter().enumerate() {
+        tree.depth = depth(&tree.nodes, self.limits.depth, cancel)?;
+        for (id, node) in tree.nodes.iter().enumerate() {
             if id.is_multiple_of(NODES_PER_CHECK) {
                 cancel.check()?;
             }
-            let checked = self.check_node(id, node, &parts).and_then(|()| self.check_use(node));
+            let checked = self.check_node(id, node, tree).and_then(|()| self.check_use(node));
             checked.map_err(|error| error.at(node_of(id)))?;
             self.mark_categorical(node);
         }
-        self.check_linear_leaves(&parts, cancel)?;
-        Ok(parts.into_tree(depth))
+        self.check_linear_leaves(tree, cancel)
     }
 
     /// Checks that linear leaves are absent or one per leaf, with finite numbers and valid features.
-    fn check_linear_leaves(&self, tree: &TreeParts, cancel: Cancel<'_>) -> Result<()> {
+    fn check_linear_leaves(&self, tree: &Tree, cancel: Cancel<'_>) -> Result<()> {
         if tree.linear_leaves.is_empty() {
             return Ok(());
         }
@@ -325,7 +280,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    fn check_node(&self, id: usize, node: &Node, tree: &TreeParts) -> Result<()> {
+    fn check_node(&self, id: usize, node: &Node, tree: &Tree) -> Result<()> {
         let finite = |values: &[f64]| {
             values.iter().all(|value| {
                 let added = value * f64::from(tree.weight);

@@ -14,7 +14,7 @@ pub(crate) mod quantity;
 mod tree;
 
 pub(crate) use crate::ensemble::build::{
-    Builder, EnsembleParts, NODES_PER_CHECK, TreeParts, check_limit, in_tree, node_of,
+    Builder, EnsembleParts, NODES_PER_CHECK, check_limit, in_tree, node_of,
 };
 pub use crate::ensemble::categories::{ArrayCategories, Categories, CategorySet};
 pub(crate) use crate::ensemble::categories::{CODE_END, CODES, end_of_set, is_in_set};

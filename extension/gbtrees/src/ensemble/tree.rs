@@ -147,16 +147,35 @@ pub enum TreeOutput {
 pub struct Tree {
     pub(crate) nodes: Vec<Node>,
     pub(crate) category_sets: Vec<CategorySet>,
+    /// Concatenated vectors; empty if leaves are scalar.
     pub(crate) leaf_vectors: Vec<f64>,
-    /// Empty, or one per leaf; then the tree adds to one output with weight 1.
+    /// Empty, or one per leaf, whose ids run from `first_leaf` on; then the tree adds to one output with weight 1.
     pub(crate) linear_leaves: Vec<LinearLeaf>,
     pub(crate) output: TreeOutput,
+    /// 1 in libraries without weights. Averaging divides the sum instead ([`crate::ensemble::Scaling::divisor`]).
     pub(crate) weight: f32,
+    /// The node id of leaf 0 where the library numbers leaves separately, otherwise 0.
     pub(crate) first_leaf: u32,
+    /// 0 until the builder has checked the links.
     pub(crate) depth: u32,
 }
 
 impl Tree {
+    /// Creates a tree for the builder, without sets, vectors, linear models and weights, with leaves numbered like
+    /// nodes.
+    pub(crate) fn unchecked(nodes: Vec<Node>, output: TreeOutput) -> Tree {
+        Tree {
+            nodes,
+            category_sets: Vec::new(),
+            leaf_vectors: Vec::new(),
+            linear_leaves: Vec::new(),
+            output,
+            weight: 1.0,
+            first_leaf: 0,
+            depth: 0,
+        }
+    }
+
     /// Returns the nodes by id.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes

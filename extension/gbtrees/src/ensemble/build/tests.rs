@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use crate::Cancel;
 use crate::ensemble::build::*;
-use crate::ensemble::{ClassBy, Comparison, Task, Transform};
+use crate::ensemble::{CategorySet, ClassBy, Comparison, Task, Transform};
 
 fn parts() -> EnsembleParts {
     let (transform, task) = (Transform::Identity, Task::Regression);
@@ -48,7 +48,7 @@ fn code(left: u32, right: u32) -> Node {
     Node::Split(Split { feature, condition, default_left, left, right, gain, cover })
 }
 
-fn use_of(tree: &mut TreeParts, node: usize, rule: MissingRule) {
+fn use_of(tree: &mut Tree, node: usize, rule: MissingRule) {
     if let Node::Split(split) = &mut tree.nodes[node]
         && let SplitCondition::Compare { missing, .. } = &mut split.condition
     {
@@ -57,20 +57,19 @@ fn use_of(tree: &mut TreeParts, node: usize, rule: MissingRule) {
 }
 
 /// A tree with children in any place, as in LightGBM, and vectors in its leaves.
-fn tree() -> TreeParts {
+fn tree() -> Tree {
     let leaf = |vector| Node::LeafVector { vector, cover: 1.0 };
-    TreeParts {
-        nodes: vec![split(4, 1), leaf(2), leaf(0), leaf(1), split(3, 2)],
+    let nodes = vec![split(4, 1), leaf(2), leaf(0), leaf(1), split(3, 2)];
+    Tree {
         category_sets: vec![CategorySet::default()],
         leaf_vectors: vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
-        output: TreeOutput::All,
         weight: 0.5,
-        linear_leaves: Vec::new(),
         first_leaf: 1,
+        ..Tree::unchecked(nodes, TreeOutput::All)
     }
 }
 
-fn added(parts: TreeParts) -> Result<Ensemble> {
+fn added(parts: Tree) -> Result<Ensemble> {
     let limits = Limits { nodes: 10, depth: 2, ..Limits::default() };
     let mut builder = Builder::new(crate::ensemble::build::tests::parts(), &limits)?;
     builder.add_tree(parts, Cancel::never())?;
@@ -93,7 +92,7 @@ fn a_tree_polls_for_cancellation() {
     let mut builder = Builder::new(crate::ensemble::build::tests::parts(), &limits).unwrap();
     let polls = Cell::new(0);
     builder
-        .add_tree(TreeParts { nodes, ..tree() }, Cancel::unwinding(&|| polls.set(polls.get() + 1)))
+        .add_tree(Tree { nodes, ..tree() }, Cancel::unwinding(&|| polls.set(polls.get() + 1)))
         .unwrap();
     // Links, unreachable nodes, and all nodes.
     assert!(polls.get() >= 3 * 8, "{}", polls.get());
@@ -106,7 +105,7 @@ fn a_tree_polls_for_cancellation() {
 
 #[test]
 fn impossible_files_are_refused() {
-    type Edit = fn(&mut TreeParts);
+    type Edit = fn(&mut Tree);
     let cases: [(Edit, ErrorKind); 16] = [
         (|tree| tree.nodes.clear(), ErrorKind::TreeShape),
         (|tree| tree.nodes[4] = split(3, 0), ErrorKind::TreeShape),
@@ -138,10 +137,10 @@ fn linear_leaf() -> LinearLeaf {
 
 #[test]
 fn linear_models_fit_their_leaves() {
-    type Edit = fn(&mut TreeParts);
+    type Edit = fn(&mut Tree);
     let built = |edit: Edit| {
         let leaf = Node::Leaf { value: 1.0, cover: 1.0 };
-        let mut tree = TreeParts {
+        let mut tree = Tree {
             nodes: vec![split(1, 2), leaf, leaf],
             leaf_vectors: Vec::new(),
             linear_leaves: vec![linear_leaf(); 2],
@@ -172,7 +171,7 @@ fn linear_models_fit_their_leaves() {
 
 #[test]
 fn splits_of_ranked_values_fit_their_ranks() {
-    let built = |ranks: Vec<f64>, width, edit: fn(&mut TreeParts)| {
+    let built = |ranks: Vec<f64>, width, edit: fn(&mut Tree)| {
         let ranks = vec![ranks, Vec::new(), Vec::new()];
         let parts = EnsembleParts {
             ranks,
@@ -197,7 +196,7 @@ fn splits_of_ranked_values_fit_their_ranks() {
     assert_eq!(model.feature_types(), [FeatureType::Numerical; 3]);
     assert_eq!((model.ranks_of(0), model.ranks_of(1)), (&[-1.0, 0.5][..], &[][..]));
     for (ranks, width, edit, kind) in [
-        (vec![0.5, -1.0], wide, (|_| ()) as fn(&mut TreeParts), ErrorKind::Parameter),
+        (vec![0.5, -1.0], wide, (|_| ()) as fn(&mut Tree), ErrorKind::Parameter),
         (vec![0.5, f64::NAN], wide, |_| (), ErrorKind::Parameter),
         (ranks.clone(), Precision::Single, |_| (), ErrorKind::Parameter),
         (vec![-1.0, 0.75], wide, |_| (), ErrorKind::Parameter),
@@ -215,7 +214,7 @@ fn sets_count_once_per_output() {
         let limits = Limits { bytes: 4 * 200, ..Limits::default() };
         let sets = vec![CategorySet { words: vec![0; words] }];
         let mut builder = Builder::new(crate::ensemble::build::tests::parts(), &limits)?;
-        builder.add_tree(TreeParts { category_sets: sets, ..tree() }, Cancel::never())?;
+        builder.add_tree(Tree { category_sets: sets, ..tree() }, Cancel::never())?;
         builder.finish(vec![0, 1])
     };
     added(100).unwrap();

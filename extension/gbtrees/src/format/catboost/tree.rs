@@ -5,7 +5,7 @@
 //! index order. In other trees splits also come first, then leaves in the order of CatBoost's indices.
 
 use crate::Result;
-use crate::ensemble::{Node, TreeOutput, TreeParts};
+use crate::ensemble::{Node, Tree, TreeOutput};
 use crate::format::catboost::splits::{BinSplit, Dictionaries, RawSplit};
 use crate::format::reader::CancelChecks;
 use crate::memory::{filled, with_capacity};
@@ -103,7 +103,7 @@ impl RawTree {
         dimensions: usize,
         words_left: &mut usize,
         checks: &mut CancelChecks<'_>,
-    ) -> Result<TreeParts> {
+    ) -> Result<Tree> {
         let inner = self.inner_nodes(checks)?;
         let first_leaf = inner.len();
         let leaves = self.leaves.len() / dimensions;
@@ -145,8 +145,8 @@ impl RawTree {
         let output = if one { TreeOutput::One(0) } else { TreeOutput::All };
         let leaf_vectors = if one { Vec::new() } else { self.leaves };
         let first_leaf = first_leaf as u32;
-        let parts = TreeParts::of(nodes, output);
-        Ok(TreeParts { category_sets, leaf_vectors, first_leaf, ..parts })
+        let parts = Tree::unchecked(nodes, output);
+        Ok(Tree { category_sets, leaf_vectors, first_leaf, ..parts })
     }
 
     /// Returns the weight of the rows that reached each node: the sum of the leaves below it.

@@ -15,7 +15,7 @@ mod tail;
 mod tree;
 
 use crate::ensemble::{
-    Builder, Ensemble, EnsembleParts, FeatureType, Precision, Scaling, TreeParts, check_limit,
+    Builder, Ensemble, EnsembleParts, FeatureType, Precision, Scaling, Tree, check_limit,
 };
 use crate::format::lightgbm::header::{FeatureInfo, Header};
 use crate::format::lightgbm::lines::{Line, Lines};
@@ -36,8 +36,8 @@ fn read_trees(
     lines: &mut Lines<'_, '_>,
     header: &Header<'_>,
     limits: &Limits,
-) -> Result<Vec<TreeParts>> {
-    let mut trees: Vec<TreeParts> = Vec::new();
+) -> Result<Vec<Tree>> {
+    let mut trees: Vec<Tree> = Vec::new();
     let mut nodes_left = limits.nodes;
     loop {
         lines.skip_empty();
@@ -128,7 +128,7 @@ fn place(line: Line<'_>) -> Place {
 
 fn build(
     mut header: Header<'_>,
-    trees: Vec<TreeParts>,
+    trees: Vec<Tree>,
     tail: Tail,
     limits: &Limits,
     mut lines: Lines<'_, '_>,

@@ -7,7 +7,7 @@
 
 use crate::ensemble::{
     Categories, CategorySet, Comparison, LinearLeaf, MissingRule, Node, Split, SplitCondition,
-    TreeOutput, TreeParts, check_limit, in_tree, node_of,
+    Tree, TreeOutput, check_limit, in_tree, node_of,
 };
 use crate::format::lightgbm::lines::Block;
 use crate::format::reader::CancelChecks;
@@ -28,7 +28,7 @@ pub(super) fn read(
     output: u32,
     nodes_left: &mut usize,
     checks: &mut CancelChecks<'_>,
-) -> Result<TreeParts> {
+) -> Result<Tree> {
     let field = block.required("num_leaves")?;
     let leaves = usize::try_from(field.number::<i32>()?)
         .ok()
@@ -54,8 +54,8 @@ pub(super) fn read(
     let leaf = |(value, cover)| Node::Leaf { value, cover: cover as f32 };
     nodes.extend(values.into_iter().zip(covers).map(leaf));
     let first_leaf = splits as u32;
-    let parts = TreeParts::of(nodes, TreeOutput::One(output));
-    Ok(TreeParts { category_sets, linear_leaves, first_leaf, ..parts })
+    let parts = Tree::unchecked(nodes, TreeOutput::One(output));
+    Ok(Tree { category_sets, linear_leaves, first_leaf, ..parts })
 }
 
 /// Reads an array that old releases omit, or leave empty in a tree of one leaf; the default is zeros.

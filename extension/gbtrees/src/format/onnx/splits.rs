@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use crate::ensemble::{
-    CategorySet, Comparison, MissingRule, Node, Precision, Split, SplitCondition, TreeParts,
+    CategorySet, Comparison, MissingRule, Node, Precision, Split, SplitCondition, Tree,
     check_limit, in_tree, node_of,
 };
 use crate::format::onnx::cells::{Cells, Test};
@@ -23,7 +23,7 @@ use crate::{Error, Limits, Result};
 
 /// Trees whose splits test features.
 pub(super) struct Lowered {
-    pub trees: Vec<TreeParts>,
+    pub trees: Vec<Tree>,
     pub value_precision: Precision,
     /// Empty, or one list per feature.
     pub ranks: Vec<Vec<f64>>,
@@ -238,7 +238,7 @@ impl<'t> Tested<'t> {
 
 /// Returns the numbers that rank features with such splits, and sets the splits' sets of ranks.
 fn rank(
-    trees: &mut [TreeParts],
+    trees: &mut [Tree],
     several: &[Ranked],
     features: usize,
     words_left: &mut usize,

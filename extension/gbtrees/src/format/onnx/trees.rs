@@ -6,9 +6,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use crate::ensemble::{
-    Comparison, MissingRule, Node, SplitCondition, TreeOutput, TreeParts, node_of,
-};
+use crate::ensemble::{Comparison, MissingRule, Node, SplitCondition, Tree, TreeOutput, node_of};
 use crate::format::onnx::columns::ColumnTable;
 use crate::format::sniff::shown;
 use crate::{Error, ErrorKind, Limits, Result};
@@ -28,7 +26,7 @@ pub(super) enum Mode {
 
 /// A tree, and the columns that its splits test.
 pub(super) struct Grown {
-    pub parts: TreeParts,
+    pub parts: Tree,
     /// The sets of [`SplitCondition::InSet`]: ascending numbers that a split compares with.
     pub members: Vec<Vec<f64>>,
     pub table: Rc<ColumnTable>,
@@ -203,7 +201,7 @@ pub(super) fn tree(
     weights: &[Weight],
     scored: &mut [bool],
     limits: &Limits,
-) -> Result<TreeParts> {
+) -> Result<Tree> {
     let outputs = scored.len();
     let leaves = nodes.iter().filter(|node| matches!(node, Node::Leaf { .. })).count();
     let first = weights.first().map_or(0, |weight| weight.output);
@@ -254,5 +252,5 @@ pub(super) fn tree(
     } else {
         (TreeOutput::All, values)
     };
-    Ok(TreeParts { leaf_vectors, ..TreeParts::of(nodes, output) })
+    Ok(Tree { leaf_vectors, ..Tree::unchecked(nodes, output) })
 }

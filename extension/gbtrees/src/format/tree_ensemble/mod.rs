@@ -11,7 +11,7 @@ mod tree;
 
 use crate::ensemble::{
     Builder, Categories, ClassBy, Comparison, Ensemble, EnsembleParts, MissingRule, Node,
-    Objective, Precision, Scaling, Task, Transform, TreeOutput, TreeParts, check_limit, in_tree,
+    Objective, Precision, Scaling, Task, Transform, Tree, TreeOutput, check_limit, in_tree,
 };
 use crate::format::reader::{Reader, ValueKind, array, double, list, object};
 use crate::format::sniff::shown;
@@ -241,7 +241,7 @@ impl File {
 
 /// Adds an output's start of the sum to the leaves of its first tree. 0 plus a number is that number,
 /// so the bits are those of a sum that starts from it.
-fn started(mut tree: TreeParts, starts: &mut [f64], outputs: usize) -> TreeParts {
+fn started(mut tree: Tree, starts: &mut [f64], outputs: usize) -> Tree {
     match tree.output {
         TreeOutput::One(output) => {
             let Some(start) = starts.get_mut(output as usize) else { return tree };

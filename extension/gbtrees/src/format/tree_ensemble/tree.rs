@@ -2,8 +2,8 @@
 
 use super::{Comparing, index, real, unknown};
 use crate::ensemble::{
-    CategorySet, Comparison, LinearLeaf, NODES_PER_CHECK, Node, Split, SplitCondition, TreeOutput,
-    TreeParts, node_of,
+    CategorySet, Comparison, LinearLeaf, NODES_PER_CHECK, Node, Split, SplitCondition, Tree,
+    TreeOutput, node_of,
 };
 use crate::format::reader::{Reader, ValueKind, array, double, object, switch};
 use crate::memory::with_capacity;
@@ -111,7 +111,7 @@ impl Arrays {
         comparing: Comparing<'_>,
         outputs: usize,
         cancel: Cancel<'_>,
-    ) -> Result<TreeParts> {
+    ) -> Result<Tree> {
         self.check_lengths()?;
         // A tree without an output adds to all of several.
         let vectors = self.output.is_none() && outputs > 1;
@@ -146,8 +146,8 @@ impl Arrays {
             false => (TreeOutput::One(self.output.unwrap_or_default()), Vec::new()),
         };
         let category_sets = self.category_sets;
-        let parts = TreeParts::of(nodes, output);
-        Ok(TreeParts { category_sets, leaf_vectors, linear_leaves, ..parts })
+        let parts = Tree::unchecked(nodes, output);
+        Ok(Tree { category_sets, leaf_vectors, linear_leaves, ..parts })
     }
 
     /// Returns the linear models of `leaves` leaves, by node: those of splits have no effect.

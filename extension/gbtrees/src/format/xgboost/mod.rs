@@ -28,7 +28,7 @@ pub use crate::format::xgboost::objective::objectives;
 use std::mem::take;
 
 use crate::ensemble::{
-    Builder, Ensemble, EnsembleParts, Objective, Precision, Scaling, Task, TreeOutput, TreeParts,
+    Builder, Ensemble, EnsembleParts, Objective, Precision, Scaling, Task, Tree, TreeOutput,
     check_limit, in_tree,
 };
 use crate::format::reader::{Reader, ValueKind, array, object, required};
@@ -195,7 +195,7 @@ pub(in crate::format) fn build(
             TreeOutput::All => TreeOutput::All,
             TreeOutput::One(_) => TreeOutput::One(u32::try_from(output).unwrap_or(u32::MAX)),
         };
-        builder.add_tree(TreeParts { output, weight, ..parts }, cancel)?;
+        builder.add_tree(Tree { output, weight, ..parts }, cancel)?;
     }
     if let Some(coefficients) = booster.coefficients.filter(|all| is_fitted || !all.is_empty()) {
         builder.set_coefficients(coefficients)?;

@@ -6,8 +6,8 @@
 //! checks that the links form a tree.
 
 use crate::ensemble::{
-    CategorySet, Comparison, MissingRule, NODES_PER_CHECK, Node, Split, SplitCondition, TreeOutput,
-    TreeParts, node_of,
+    CategorySet, Comparison, MissingRule, NODES_PER_CHECK, Node, Split, SplitCondition, Tree,
+    TreeOutput, node_of,
 };
 use crate::format::reader::required;
 use crate::format::xgboost::tree::{Allowance, Arrays, Statistics};
@@ -22,7 +22,7 @@ const NO_CHILD: i32 = -1;
 
 /// A tree as read. Its output, if it has a single one, and its weight are stored outside of it.
 pub(super) struct RawTree {
-    pub parts: TreeParts,
+    pub parts: Tree,
     /// Values per leaf.
     pub leaf_size: i64,
     pub statistics: Statistics,
@@ -108,7 +108,7 @@ pub(super) fn build(
     let leaf_vectors = if leaf_size > 1 { arrays.leaf_weights.clone() } else { None };
     let leaf_vectors = collect(leaf_vectors.unwrap_or_default().into_iter().map(f64::from))?;
     let category_sets = sets.done;
-    let parts = TreeParts { category_sets, leaf_vectors, ..TreeParts::of(nodes, output) };
+    let parts = Tree { category_sets, leaf_vectors, ..Tree::unchecked(nodes, output) };
     Ok(RawTree { parts, leaf_size, statistics: Statistics::default() })
 }
 
