@@ -79,6 +79,8 @@ FRAMES: dict[str, Callable[[], Any]] = {
     "missing everywhere": lambda: READ.assign(paid=None),
     "unsigned and missing everywhere": lambda: READ.assign(paid=pd.array([None] * ROWS, dtype="UInt64")),
     "an array of objects": lambda: READ.assign(day=NUMBERS.day).to_numpy(object),
+    "a masked array": lambda: np.ma.masked_invalid(NUMBERS.to_numpy()),
+    "a masked array of objects": lambda: np.ma.masked_invalid(NUMBERS.to_numpy()).astype(object),
     "a list of lists": lambda: NUMBERS.to_numpy().tolist(),
     "one row": lambda: READ[:1],
     "Polars": of_polars,
@@ -289,7 +291,8 @@ def test_names_that_are_equal_in_63_bytes(identical: Same) -> None:
 NO_FRAMES = [{"day": 1}, [1, 2], NUMBERS.day, NUMBERS.to_numpy()[0], None, 5, ROWS, np.zeros(())]
 NO_FEATURES = [
     (pd.to_timedelta(np.arange(ROWS), unit="s"), "'day' has the type timedelta"),
-    ([b"bytes"] * ROWS, "'day' has the type object"), ([[1]] * ROWS, "'day' has the type object"),
+    ([b"bytes"] * ROWS, "'day' has the type object of bytes,"),
+    ([[1], DAYS[0]] * 30, "'day' has the type object of date, list,"),
     (pd.interval_range(0, ROWS), "'day' has the type interval"),
     ([1j] * ROWS, "'day' has the type complex"), (["text"] * ROWS, "cannot be of type text"),
 ]  # fmt: skip

@@ -50,6 +50,10 @@ def summed(loss: str) -> Any:
     return catboost.sum_models(parts, [0.5, 0.5])
 
 
+def half_error(targets: Any, raw: Any) -> Any:
+    return raw - targets, np.ones_like(targets)
+
+
 class HalfError:
     """An objective of the user's own: half the squared error."""
 
@@ -264,17 +268,18 @@ def test_vectors_in_leaves_are_refused_before_xgboost_ends_the_process(
 
 
 @pytest.mark.parametrize(
-    "objective", ["binary:logitraw", "reg:logistic", "count:poisson", "cross_entropy", "huber"]
+    "objective",
+    ["binary:logitraw", "reg:logistic", "count:poisson", "cross_entropy", "huber", half_error],
 )
 def test_classifiers_by_an_objective_without_classes_are_refused(
-    connection: Connection, refused: Refused, objective: str
+    connection: Connection, refused: Refused, objective: Any
 ) -> None:
     kind, given = xgboost.XGBClassifier, SMALL
-    if ":" not in objective:
+    if ":" not in str(objective):
         kind, given = lightgbm.LGBMClassifier, LIGHT
     model = kind(objective=objective, **given)
     for one in (scaled(model, TWO * 1), model.fit(FRAME, TWO * 1)):
-        refused(objective, one)
+        refused(getattr(objective, "__name__", objective), one)
     pgboost.push(connection, "margins", model.booster_ if given is LIGHT else model.get_booster())
 
 
@@ -378,16 +383,37 @@ def test_codes_of_a_booster_are_confirmed(refused: Refused, identical: Same) -> 
         identical(model, rows, **given)
 
 
-def test_ordered_categories_of_lightgbm_are_compared_on_rows(
-    refused: Refused, identical: Same
+@pytest.mark.parametrize("columns", ["k x", "x k", "k j x", "j whole k", "x k l"])
+def test_ordered_categories_of_lightgbm(
+    connection: Connection, identical: Same, columns: str
 ) -> None:
     """They are numbers to it, and its file does not say which features the lists of categories belong to."""
     values = np.resize(list("abc"), ROWS)
-    ordered = pd.Categorical(values, list("cba"), ordered=True)
-    frame = pd.DataFrame({"k": ordered, "j": pd.Categorical(values[::-1]), "x": FRAME.a})
-    model = lightgbm.LGBMRegressor(**LIGHT).fit(frame, CLASSES + FRAME.a)
-    refused("pass rows as check", model)
-    identical(model, frame, check=frame)
+    every = {
+        "k": pd.Categorical(values, list("cba"), ordered=True), "j": pd.Categorical(values[::-1]),
+        "l": pd.Categorical(CLASSES * 10, [20, 10, 0, 30], ordered=True), "x": FRAME.a,
+        "whole": np.arange(ROWS) % 7,
+    }  # fmt: skip
+    frame = pd.DataFrame({name: every[name] for name in columns.split()})
+    model = lightgbm.LGBMRegressor(**LIGHT).fit(frame, CLASSES + FRAME.a + (values == "b"))
+    for check in (True, frame):
+        identical(model, frame, check=check)
+    with pgboost.rows.source_of(pgboost.connecting.Database(connection), frame) as source:
+        assert pgboost.verify(connection, "model", model, source).differing == 0
+
+
+def test_categories_that_two_features_may_have_are_refused(refused: Refused) -> None:
+    ordered = pd.Categorical(np.resize(list("abc"), ROWS), ordered=True)
+    frame = pd.DataFrame({"k": ordered, "n": np.arange(ROWS) % 3, "x": FRAME.a})
+    model = lightgbm.LGBMRegressor(**LIGHT).fit(frame, CLASSES)
+    refused("which features its pandas categories belong to", model)
+
+
+@pytest.mark.parametrize("kind", [xgboost.XGBClassifier, lightgbm.LGBMClassifier])
+def test_classifiers_of_one_class_are_refused(refused: Refused, kind: Any) -> None:
+    options = LIGHT if kind is lightgbm.LGBMClassifier else SMALL
+    for one in (kind(**options), make_pipeline(StandardScaler(), kind(**options))):
+        refused("was fitted on one class, 0: it predicts nothing else", one.fit(FRAME, CLASSES * 0))
 
 
 @pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint16", "int32", "int64"])

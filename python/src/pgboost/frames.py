@@ -51,7 +51,8 @@ def framed(given: Any) -> Any:
                 raise InvalidDataError(f"the frame has two columns {name!r}")
         return given
     if isinstance(given, np.ma.MaskedArray):
-        given = given.astype(object).filled(None)
+        is_float = given.dtype.kind == "f"
+        given = given.filled(np.nan) if is_float else np.where(given.mask, None, given.data)
     array = np.asarray(given) if isinstance(given, (list, tuple, np.ndarray)) else None
     if array is None or array.ndim != 2:
         kind = f"{type(given).__module__}.{type(given).__qualname__}".removeprefix("builtins.")
@@ -108,7 +109,7 @@ def type_of(name: str, column: Any) -> str | None:
     categories = getattr(dtype, "categories", None)
     if categories is not None:
         return type_of(name, pandas.Series(categories))
-    kind = getattr(dtype, "kind", "O")
+    kind, shown = getattr(dtype, "kind", "O"), str(dtype)
     if kind == "M":
         zone = getattr(dtype, "tz", None) or getattr(
             getattr(dtype, "pyarrow_dtype", None), "tz", None
@@ -122,7 +123,9 @@ def type_of(name: str, column: Any) -> str | None:
         values = column[~pandas.isna(column)]
         if not len(values):
             return None
-        found = {_of_class(one) for one in set(map(type, values))}
+        classes = set(map(type, values))
+        shown = f"{dtype} of {', '.join(sorted(one.__qualname__ for one in classes))}"
+        found = {_of_class(one) for one in classes}
         zoned = found <= TIMES and {bool(getattr(value, "tzinfo", None)) for value in values}
         if zoned and True in zoned:
             if False in zoned:
@@ -140,7 +143,7 @@ def type_of(name: str, column: Any) -> str | None:
         if found <= mixed:
             return found.pop() if len(found) == 1 else kind
     raise InvalidDataError(
-        f"column {name!r} has the type {dtype}, which is none of SQL: pass numbers, texts, booleans or dates"
+        f"column {name!r} has the type {shown}, which is none of SQL: pass numbers, texts, booleans or dates"
     )
 
 

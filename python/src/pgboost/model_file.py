@@ -9,6 +9,7 @@ from math import isfinite
 from typing import Any
 
 from .comparison import EXACT, Tolerance
+from .errors import refuse
 from .inputs import Inputs
 
 _OF_TEXTS = {"label_type": "text"}
@@ -57,7 +58,11 @@ def regressor(model: Any, **options: Any) -> Mapping[str, Any]:
 
 def label_text(label: Any) -> str:
     """Returns a label as SQL writes it."""
-    return str(label).lower() if type(label).__name__ in ("bool", "bool_") else str(label)
+    kind, text = type(label).__name__, str(label)
+    if kind == "datetime64":
+        whole, _, fraction = text.replace("T", " ").partition(".")
+        return f"{whole}.{fraction}".rstrip("0.") if fraction.strip("0") else whole
+    return text.lower() if kind in ("bool", "bool_") else text
 
 
 def classifier(
@@ -68,6 +73,7 @@ def classifier(
     Of two classes, the database has the second column of `predict_proba`, unless the objective is one for any
     number of classes.
     """
+    require_classes(model, model.classes_)
     is_second = len(model.classes_) == 2 and not objective.lower().startswith("multi")
 
     def values(frame: Any) -> Any:
@@ -80,6 +86,12 @@ def classifier(
         "labels": [name(label) for label in model.classes_],
         "has_texts": any(isinstance(label, str) for label in model.classes_),
     }
+
+
+def require_classes(model: Any, classes: Any) -> None:
+    """Raises if a classifier was fitted on one class."""
+    if len(classes) == 1:
+        refuse(model, f"was fitted on one class, {classes[0]}: it predicts nothing else")
 
 
 def of_labels(model: Any, **options: Any) -> Mapping[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -51,11 +52,10 @@ def functions(model: Any, estimator: Any, **options: Any) -> dict[str, Any]:
     """Returns the functions to compare the database with, of a model that is the estimator or ends in it."""
     _require_all_rounds(estimator)
     is_classifier = isinstance(estimator, lightgbm.LGBMClassifier)
-    if is_classifier and estimator.objective_ not in _OF_CLASSES:
-        reason = (
-            f"has the objective {estimator.objective_}, which has no classes: push its booster_"
-        )
-        refuse(estimator, reason)
+    objective = estimator.objective_
+    if is_classifier and objective not in _OF_CLASSES:
+        name = getattr(objective, "__name__", objective)
+        refuse(estimator, f"has the objective {name}, which has no classes: push its booster_")
     if not is_classifier:
         return dict(regressor(model, **options))
     # Of two classes there may be an output for each.
@@ -84,7 +84,8 @@ def _inputs(booster: lightgbm.Booster, text: str) -> Inputs:
     numeric = _numbers("decision_type", text).astype(int) & _CATEGORICAL == 0
     named = booster.pandas_categorical or []
     codes = _codes(text)
-    if named and len(named) != len(codes):
+    columns = _columns_of(named, text, codes) if named else codes
+    if columns is None:
         raise UnsupportedModelError(
             "rows can be neither drawn nor read from a CSV, since the file does not say which features its"
             " categories belong to: pass rows as check, or check=False"
@@ -97,7 +98,7 @@ def _inputs(booster: lightgbm.Booster, text: str) -> Inputs:
         },
         dtype=np.float64,
         names=booster.feature_name(),
-        categories=dict(zip(codes, named, strict=True)) if named else codes,
+        categories=dict(zip(columns, named, strict=True)) if named else codes,
         plain=not named,
         coded=() if named else codes,
     )
@@ -111,9 +112,8 @@ def _numbers(key: str, text: str) -> Any:
 
 def _codes(text: str) -> dict[int, list[int]]:
     """Returns the codes of each categorical feature, by its position."""
-    (line,) = re.findall(r"^feature_infos=(.*)$", text, re.MULTILINE)
     declared = re.search(r"^\[categorical_feature: ([\d,]+)\]$", text, re.MULTILINE)
-    infos = line.split(" ")
+    infos = _infos(text)
     columns = [int(column) for column in declared[1].split(",")] if declared else []
     found = {
         column: [int(code) for code in info.split(":")]
@@ -121,6 +121,44 @@ def _codes(text: str) -> dict[int, list[int]]:
         if info != "none" and not info.startswith("[")
     }
     return {column: found.get(column, [0]) for column in sorted({*columns, *found})}
+
+
+def _infos(text: str) -> list[str]:
+    """Returns each feature's codes, smallest and largest number, or none."""
+    (line,) = re.findall(r"^feature_infos=(.*)$", text, re.MULTILINE)
+    return str(line).split(" ")
+
+
+def _columns_of(lists: list[Any], text: str, codes: dict[int, list[int]]) -> list[int] | None:
+    """Returns the column of each list of categories if there is one way to assign them, as the server does.
+
+    Lists are in the order of columns. Each categorical column has one; of others, ordered ones have.
+    """
+    # By number of lists before it, up to two ways to assign the others to the columns from here on.
+    ways: list[list[Any]] = [*([] for _ in lists), [()]]
+    for column, info in reversed([*enumerate(_infos(text))]):
+        passed = [[] if column in codes else of for of in ways]
+        for place, values in enumerate(lists):
+            fits = _fits(info, codes.get(column, ()), len(values))
+            taken = [(column, others) for others in ways[place + 1]] if fits else []
+            ways[place] = [*passed[place], *taken][:2]
+        ways[-1] = passed[-1]
+    if len(ways[0]) != 1:
+        return None
+    found, others = [], ways[0][0]
+    while others:
+        column, others = others
+        found.append(column)
+    return found
+
+
+def _fits(info: str, codes: Sequence[int], size: int) -> bool:
+    """Returns whether all values of a column in training can be codes of a list of this size."""
+    if not info.startswith("["):
+        # LightGBM 2 has a second code for a column of one.
+        return max(codes, default=0) <= size
+    low, high = (float(end) for end in info[1:-1].split(":"))
+    return low >= 0 and low.is_integer() and high.is_integer() and high < size
 
 
 def ensemble_of(model: Any) -> Ensemble:

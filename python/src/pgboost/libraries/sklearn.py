@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..comparison import EXACT, Tolerance
 from ..errors import refuse
-from ..model_file import ModelFile, classifier, label_text, of_labels
+from ..model_file import ModelFile, classifier, label_text, of_labels, require_classes
 from .combined import (
     calibrated,
     one_against_rest,
@@ -107,8 +107,7 @@ def ensemble_of(model: Any) -> Ensemble:
             reason = f"has several outputs, one of {largest} classes: push a classifier for each"
             refuse(model, f"{reason}; outputs of two classes are scored together")
         return _ENSEMBLES[name](model)
-    if len(classes) == 1:
-        refuse(model, f"was fitted on one class, {classes[0]}: it predicts nothing else")
+    require_classes(model, classes)
     if name not in _ENSEMBLES:
         refuse(model, _NO_TREES)
     return replace(_ENSEMBLES[name](model), labels=[label_text(label) for label in classes])
