@@ -1,7 +1,7 @@
-"""Where the clusters of a run lie: below .test/, in a folder for each process that runs tests.
+"""Of a run of tests: where its clusters lie, and how much larger than usual it is.
 
-pytest-xdist runs the tests of a file in one of several processes. Each has a cluster for all of its
-files, at a port that no other prefers.
+pytest-xdist runs the tests of a file in one of several processes. Each has a cluster for all of its files,
+below .test/ in a folder of its own, at a port that no other prefers.
 """
 
 import os
@@ -11,3 +11,5 @@ _WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 STATE = Path(__file__).resolve().parent.parent / ".test" / _WORKER
 # Preferred ports are this many apart.
 PORTS = 20 * (int(_WORKER.removeprefix("gw")) if _WORKER else 0)
+# How many times larger the tests are that are worth it.
+TIMES = max(1, int(os.environ.get("PGBOOST_TIMES", "1")))

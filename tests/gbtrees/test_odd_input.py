@@ -16,7 +16,7 @@ from scipy import sparse
 import gbtrees
 from tests.damage import changed
 from tests.extension.e2e import golden
-from tests.times import TIMES
+from tests.state import TIMES
 
 DAMAGED = 500 * TIMES
 ODD_CALLS = 2000 * TIMES

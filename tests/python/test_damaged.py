@@ -19,7 +19,7 @@ import gbtrees
 import pgboost
 from tests.damage import changed
 from tests.python import models
-from tests.times import TIMES
+from tests.state import TIMES
 
 DAMAGED = 100 * TIMES
 ODD: list[Any] = [

@@ -24,7 +24,7 @@ import lightgbm
 import pgboost
 from tests.python.estimators import OPTIONS
 from tests.python.models import SILENT
-from tests.times import TIMES
+from tests.state import TIMES
 
 ROWS = 120
 Random = np.random.Generator

@@ -21,7 +21,7 @@ import lightgbm
 import pgboost
 from tests.python import estimators
 from tests.python.models import SILENT
-from tests.times import TIMES
+from tests.state import TIMES
 
 MODELS = 30
 FIRST = int(os.environ.get("PGBOOST_SEED", "0"))

@@ -12,7 +12,7 @@ from tests.connections import plan_of
 from tests.extension.batch.conftest import ROWS, answer
 from tests.extension.batch.queries import Generator
 from tests.extension.batch.test_kernels import present
-from tests.times import TIMES
+from tests.state import TIMES
 
 QUERIES = 600 * TIMES
 SEEDS = (1, 2, 3)

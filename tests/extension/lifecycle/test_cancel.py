@@ -10,7 +10,7 @@ from psycopg import Connection, errors
 
 from tests.connections import Connect, in_parallel, plan_of
 from tests.extension.lifecycle.models import chains, grown, load, one, padded, uneven
-from tests.times import TIMES
+from tests.state import TIMES
 
 # Measured were some milliseconds; the rest is for a busy machine.
 SOON = 0.5

@@ -12,7 +12,7 @@ from tests.connections import Connect, Notice, plan_of
 from tests.extension.lifecycle.conftest import mapped
 from tests.extension.lifecycle.models import ROW, grown, load, one
 from tests.extension.lifecycle.test_cancel import reset_statement_timeout
-from tests.times import TIMES
+from tests.state import TIMES
 from tools.cluster import Cluster
 
 MOST_GROWTH_KB = 1024

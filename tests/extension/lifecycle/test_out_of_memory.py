@@ -9,7 +9,7 @@ import pytest
 from psycopg import Connection
 
 from tests.extension.lifecycle.models import constant, grown, load, named, one, value
-from tests.times import TIMES
+from tests.state import TIMES
 from tools.cluster import Cluster
 from tools.cluster.server import bin_directory
 

@@ -7,7 +7,7 @@ from psycopg import Connection, errors
 
 from tests.connections import Connect, in_parallel
 from tests.extension.lifecycle.models import constant, grown, load, one
-from tests.times import TIMES
+from tests.state import TIMES
 
 ROWS = 40_000 * TIMES
 MODELS = Path(__file__).resolve().parents[1] / "sql" / "models"

@@ -9,7 +9,7 @@ from psycopg import errors
 
 from tests.extension.lifecycle.conftest import restart
 from tests.extension.lifecycle.models import ROW, constant, grown, load, one, value
-from tests.times import TIMES
+from tests.state import TIMES
 from tools.cluster import Cluster
 
 CONNECTIONS = 200 * TIMES

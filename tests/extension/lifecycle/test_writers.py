@@ -12,7 +12,7 @@ from psycopg import Connection, errors
 
 from tests.connections import Connect
 from tests.extension.lifecycle.models import constant, drop_all, load, one, value
-from tests.times import TIMES
+from tests.state import TIMES
 
 
 @pytest.fixture(autouse=True)

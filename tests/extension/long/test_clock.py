@@ -17,7 +17,7 @@ import pytest
 
 from tests.extension.lifecycle.conftest import unfinished
 from tests.extension.lifecycle.models import constant, grown, load, one, value
-from tests.times import TIMES
+from tests.state import TIMES
 from tools.cluster import Cluster, start, stop
 
 LIBRARY = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)

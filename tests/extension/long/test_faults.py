@@ -21,7 +21,7 @@ from tests.extension.lifecycle.conftest import PREFERRED_PORT, unfinished
 from tests.extension.lifecycle.models import constant, grown, load, one, value
 from tests.extension.lifecycle.test_memory import descriptors, private_kb
 from tests.extension.train.running import trainers
-from tests.times import TIMES
+from tests.state import TIMES
 from tools.cluster import Cluster, start, stop
 from tools.cluster.server import installed
 

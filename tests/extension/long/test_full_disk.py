@@ -18,7 +18,7 @@ import pytest
 
 from tests.extension.lifecycle.conftest import unfinished
 from tests.extension.lifecycle.models import constant, grown, load, value
-from tests.times import TIMES
+from tests.state import TIMES
 from tools.cluster import Cluster, start, stop
 
 MEGABYTES = 400

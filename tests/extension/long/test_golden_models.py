@@ -28,7 +28,7 @@ import xgboost
 import lightgbm
 from catboost import CatBoost
 from tests.extension.e2e import golden
-from tests.times import TIMES
+from tests.state import TIMES
 from tools.cluster import Cluster
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -31,7 +31,7 @@ from tests.extension.long.identities import (
     Rows,
 )
 from tests.extension.long.pooler import Pooler
-from tests.times import TIMES
+from tests.state import TIMES
 from tools.cluster import Cluster, start, stop
 from tools.cluster.standby import follow
 from tools.cluster.standby import stop as stop_standby

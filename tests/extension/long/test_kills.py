@@ -21,7 +21,7 @@ from tests.connections import until
 from tests.extension.lifecycle.models import constant, grown, load, one, value
 from tests.extension.lifecycle.test_crash import ROW, connect_after_recovery, kill_during
 from tests.extension.train.running import trainers
-from tests.times import TIMES
+from tests.state import TIMES
 from tools.cluster import Cluster
 from tools.cluster.server import launch
 

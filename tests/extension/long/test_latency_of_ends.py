@@ -15,7 +15,7 @@ from tests.extension.lifecycle.test_cancel import (
     reset_statement_timeout,
     seconds_to_end,
 )
-from tests.times import TIMES
+from tests.state import TIMES
 from tools.cluster import Cluster
 
 TRIALS = 20 * TIMES

@@ -13,7 +13,7 @@ import pytest
 
 from tests.connections import running_since
 from tests.extension.lifecycle.models import constant, load, value
-from tests.times import TIMES
+from tests.state import TIMES
 from tools.cluster import Cluster
 
 MEMORY = Path("/sys/fs/cgroup/memory")

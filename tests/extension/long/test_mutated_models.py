@@ -13,7 +13,7 @@ import psycopg
 
 from tests.connections import running_since
 from tests.extension.e2e import golden
-from tests.times import TIMES
+from tests.state import TIMES
 
 ACCEPTED = 200 * TIMES
 MAX_BYTES = 60_000

@@ -9,7 +9,7 @@ import pytest
 from tests.extension.lifecycle.models import constant, load
 from tests.extension.lifecycle.test_writers import DEPLOYS, Deploys, deploy, read
 from tests.extension.long.pooler import Pooler
-from tests.times import TIMES
+from tests.state import TIMES
 from tools.cluster import Cluster
 
 MODES = ("session", "transaction", "statement")

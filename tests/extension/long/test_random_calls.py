@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from tests.extension.lifecycle.models import grown, load
-from tests.times import TIMES
+from tests.state import TIMES
 from tools.cluster import Cluster
 
 OBJECTS = 5000 * TIMES

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.extension.test_sql_regression import NAMES, SHOW_BATCHES, SQL, WORK, run
-from tests.times import TIMES
+from tests.state import TIMES
 from tools.cluster import Cluster
 
 BESIDE = 15

@@ -17,7 +17,7 @@ from tests.extension.lifecycle.models import grown, load, one
 from tests.extension.lifecycle.test_cancel import reset_statement_timeout
 from tests.extension.lifecycle.test_crash import ROW
 from tests.extension.train.running import trainers
-from tests.times import TIMES
+from tests.state import TIMES
 from tools.cluster import Cluster
 
 SECONDS = 3 * TIMES

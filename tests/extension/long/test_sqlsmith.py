@@ -17,7 +17,7 @@ import pytest
 from psycopg import sql
 
 from tests.extension.lifecycle.models import grown, load, one
-from tests.times import TIMES
+from tests.state import TIMES
 from tools.cluster import Cluster
 
 STATEMENTS = int(os.environ.get("PGBOOST_SQLSMITH", 1000 * TIMES))

@@ -14,7 +14,7 @@ import pytest
 
 from tests.extension.lifecycle.test_crash import connect_after_recovery
 from tests.extension.test_sql_regression import NAMES, run
-from tests.times import TIMES
+from tests.state import TIMES
 from tools.cluster import Cluster
 from tools.cluster.server import bin_directory
 

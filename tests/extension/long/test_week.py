@@ -48,7 +48,7 @@ from tests.extension.long.week import (
     Worker,
     Writer,
 )
-from tests.times import TIMES
+from tests.state import TIMES
 from tools.cluster import Cluster
 from tools.cluster.server import launch
 from tools.cluster.standby import follow, promote, stop

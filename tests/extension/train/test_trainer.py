@@ -24,7 +24,7 @@ from tests.extension.train.running import (
     trainer_of,
     trainers,
 )
-from tests.times import TIMES
+from tests.state import TIMES
 from tools.cluster import Cluster, start, stop
 from tools.cluster.server import installed
 
