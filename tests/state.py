@@ -1,7 +1,7 @@
 """Of a run of tests: where its clusters lie, and how much larger than usual it is.
 
 pytest-xdist runs the tests of a file in one of several processes. Each has a cluster for all of its files,
-below .test/ in a folder of its own, at a port that no other prefers.
+below .test/ in a separate folder, at a port that no other prefers.
 """
 
 import os
