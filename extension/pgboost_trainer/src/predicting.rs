@@ -64,9 +64,12 @@ fn no_model() -> Error {
     Error::Rows("no model was given".to_owned())
 }
 
-/// Limits the process's address space, if the system permits it.
+/// Limits the process's address space, if the system permits it. AddressSanitizer reserves terabytes of it.
 #[allow(unsafe_code, reason = "it calls the C library")]
 fn limit_memory(bytes: u64) {
+    if cfg!(sanitized) {
+        return;
+    }
     let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the records are valid.
     unsafe {
