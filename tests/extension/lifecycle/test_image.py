@@ -279,7 +279,10 @@ DAMAGES: dict[str, Damage] = {
     "unreadable": lambda _, path: path.chmod(0),
     "deleted": lambda _, path: path.unlink(),
     "the folder deleted": lambda _, path: shutil.rmtree(path.parent),
-    "all folders deleted": lambda _, path: shutil.rmtree(path.parent.parent),
+    # Renamed before, as a backend may be writing there.
+    "all folders deleted": lambda _, path: shutil.rmtree(
+        path.parent.parent.rename(path.parent.parent.with_name("deleted"))
+    ),
 }
 AFTER_A_CHECK = ["each part flipped", "cut by a bit", "with its old time", "another file"]
 
