@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 import xgboost as xgb
-from psycopg import Connection, sql
+from psycopg import Connection
 from sklearn import datasets
 
 import lightgbm as lgb
+from tests.connections import make_table
 
 VALUE_ULPS = 2
 LOADERS = {
@@ -35,14 +36,12 @@ class Dataset:
 
     def store(self, connection: Connection) -> None:
         """Makes a temporary table of the data set: `id`, then a column a feature; NaN is NULL."""
-        columns = [sql.SQL("{} float8").format(sql.Identifier(name)) for name in self.names]
-        table, fields = sql.Identifier(self.name), sql.SQL(", ").join(columns)
-        made = sql.SQL("CREATE TEMP TABLE {} (id int PRIMARY KEY, {})").format(table, fields)
-        connection.execute(made)
-        into = sql.SQL("COPY {} FROM STDIN").format(table)
-        with connection.cursor() as cursor, cursor.copy(into) as copy:
-            for number, row in enumerate(self.features):
-                copy.write_row([number, *(None if np.isnan(value) else value for value in row)])
+        columns = ", ".join(f'"{name}" float8' for name in self.names)
+        rows = (
+            [number, *(None if np.isnan(value) else value for value in row)]
+            for number, row in enumerate(self.features)
+        )
+        make_table(connection, f"pg_temp.{self.name}", f"id int PRIMARY KEY, {columns}", rows)
 
 
 def load(name: str) -> Dataset:

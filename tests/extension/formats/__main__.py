@@ -12,6 +12,7 @@ from types import ModuleType
 import numpy as np
 import psycopg
 
+from tests.connections import make_table
 from tests.extension.e2e.reference import order
 from tests.extension.formats import catboost, lightgbm, onnx, xgboost
 from tests.extension.formats.frame import Model, rows_of
@@ -40,10 +41,9 @@ def compare(connection: psycopg.Connection, model: Model) -> str:
     """One line of the table, without the library."""
     columns = ", ".join(model.kinds)
     kinds = ", ".join(f"{name} {kind}" for name, kind in model.kinds.items())
-    connection.execute(f"DROP TABLE IF EXISTS compared; CREATE TABLE compared (id int, {kinds})")
-    with connection.cursor().copy("COPY compared FROM STDIN") as copy:
-        for number, row in enumerate(model.rows):
-            copy.write_row([number, *row])
+    connection.execute("DROP TABLE IF EXISTS compared")
+    rows = ([number, *row] for number, row in enumerate(model.rows))
+    make_table(connection, "compared", f"id int, {kinds}", rows)
     connection.execute("SELECT load_model('compared', %s)", (model.file,))
     cells = [model.name, f"{len(model.rows):,}"]
 

@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 from psycopg import Connection
 
+from tests.connections import make_table
+
 ROWS = 20_000
 # Rows of which the tests compare leaves.
 LEAVES = 500
@@ -81,10 +83,8 @@ def rows_of(frame: pd.DataFrame, kinds: dict[str, str] = KINDS) -> list[list]:
 def store(connection: Connection, frame: pd.DataFrame, kinds: dict[str, str] = KINDS) -> None:
     """Makes the temporary table `stored` of the rows."""
     listed = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
-    connection.execute(f"CREATE TEMP TABLE stored (id int, {listed})")
-    with connection.cursor().copy("COPY stored FROM STDIN") as copy:
-        for number, row in enumerate(rows_of(frame, kinds)):
-            copy.write_row([number, *row])
+    rows = ([number, *row] for number, row in enumerate(rows_of(frame, kinds)))
+    make_table(connection, "pg_temp.stored", f"id int, {listed}", rows)
 
 
 def ask(

@@ -7,36 +7,25 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from psycopg import Connection, sql
+from psycopg import Connection
 from sklearn import datasets
+
+from tests.connections import make_table
 
 
 def copy_table(
     connection: Connection, name: str, columns: dict[str, tuple[str, Sequence[Any]]]
 ) -> None:
     """Makes a table of columns (type, values), and a column `id` with the number of the row."""
-    fields = [
-        sql.SQL("{} {}").format(sql.Identifier(column), sql.SQL(type_name))
-        for column, (type_name, _) in columns.items()
-    ]
-    table = sql.Identifier(name)
-    connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(table))
-    fields.insert(0, sql.SQL("id integer"))
-    connection.execute(sql.SQL("CREATE TABLE {} ({})").format(table, sql.SQL(", ").join(fields)))
-    into = sql.SQL("COPY {} FROM STDIN").format(table)
-    with connection.cursor() as cursor, cursor.copy(into) as copy:
-        for row in zip(*(values for _, values in columns.values()), strict=True):
-            copy.write_row((copy_table.counter, *map(_plain, row)))
-            copy_table.counter += 1
-
-
-copy_table.counter = 0
+    connection.execute(f"DROP TABLE IF EXISTS {name}")
+    declared = ", ".join(f'"{column}" {type_name}' for column, (type_name, _) in columns.items())
+    rows = zip(*(values for _, values in columns.values()), strict=True)
+    numbered = ([number, *map(_plain, row)] for number, row in enumerate(rows))
+    make_table(connection, name, f"id integer, {declared}", numbered)
 
 
 def _plain(value: Any) -> Any:
-    if value is None or (isinstance(value, float | np.floating) and np.isnan(value)):
-        return None
-    return value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(value, float | np.floating) and np.isnan(value) else value
 
 
 def number_columns(features: NDArray[np.float32]) -> dict[str, tuple[str, Sequence[Any]]]:
@@ -89,7 +78,6 @@ def held_out(connection: Connection) -> HeldOut:
     features = random.normal(size=(1_000, 5)).astype("f4")
     label = (features[:, 0] + random.normal(size=1_000)).astype("f4")
     names = store(connection, features, y=("real", label)).names
-    connection.execute("UPDATE rows SET id = id - (SELECT min(id) FROM rows)")
     part = f"SELECT {', '.join([*names, 'y'])} FROM rows WHERE id % 4 {{}} 0 ORDER BY id"
     held = np.arange(1_000) % 4 == 0
     arrays = {

@@ -15,6 +15,7 @@ import xgboost
 import catboost
 import lightgbm
 import pgboost
+from tests.connections import make_table
 from tests.state import PORTS
 from tools.cluster import start, stop
 
@@ -36,10 +37,8 @@ def server(
         cluster, _ = start(state, 54339 + PORTS)
         with cluster.connect() as connection:
             assert connection.info.server_version // 10_000 == int(request.param)
-            connection.execute("CREATE TABLE t (id int, a real, b real, c real)")
-            with connection.cursor().copy("COPY t FROM STDIN") as copy:
-                for number, row in enumerate(ROWS.tolist()):
-                    copy.write_row([number, *row])
+            numbered = ([number, *row] for number, row in enumerate(ROWS))
+            make_table(connection, "t", "id int, a real, b real, c real", numbered)
             yield connection
         stop(state, delete=True)
 
