@@ -3,7 +3,12 @@
 //! Rows form blocks with keys by slot. A tree's splits are prepared once and stay cached while all
 //! blocks walk it. Contributions of a tree are f32, sums over trees f64.
 
-#![allow(unsafe_code, reason = "sets the keys of rows that have all features")]
+#![allow(
+    unsafe_code,
+    reason = "sets the keys of rows that have all features, and has AVX2 add them up"
+)]
+
+use std::slice::ChunksExact;
 
 use crate::compiled::CompiledModel;
 use crate::compiled::aligned::StableBytes;
@@ -16,6 +21,7 @@ use crate::eval::present_values;
 use crate::explain::ContributionScratch;
 use crate::explain::block::PreparedTree;
 use crate::explain::contributions::Part;
+use crate::explain::lanes::Level;
 use crate::explain::row::Keys;
 use crate::explain::walk::{Block, CancelChecks, pair};
 use crate::memory::refill;
@@ -34,10 +40,11 @@ impl<B: StableBytes> CompiledModel<B> {
         let values = present_values(compiled, values, &mut scratch.present);
         let of_blocks = scratch.keys.chunks_exact_mut(slots * block);
         for (rows, keys) in values.chunks(block * width).zip(of_blocks) {
+            let lanes = scratch.level.for_rows(rows.len() / width).rows();
             for (lane, row) in rows.chunks_exact(width).enumerate() {
                 // SAFETY: the row has `num_split_features` numbers.
                 unsafe { scratch.row_keys.set_with_outcomes(compiled, width, row) };
-                let keys = keys.iter_mut().skip(lane).step_by(block);
+                let keys = keys.iter_mut().skip(lane).step_by(lanes);
                 keys.zip(scratch.row_keys.as_slice()).for_each(|(key, own)| *key = *own);
             }
         }
@@ -155,24 +162,31 @@ impl ContributionScratch {
         checks: &mut CancelChecks<'_>,
     ) -> Result<()> {
         let ContributionScratch { factors, walks, rules, keys, sums, level, .. } = self;
-        let level = level.for_rows(count);
-        let (block, Tree { splits, depth, .. }) = (level.rows(), tree);
+        let (block, Tree { splits, depth, .. }) = (level.for_rows(count).rows(), tree);
         let of_output = part.places.len() * count.min(block);
         let first = (tree.output - part.outputs.start) * of_output;
         let of_block = part.outputs.len() * of_output;
         for points in rules.of(tree.points) {
-            factors.set(level, splits, points, part.matrix.is_some(), checks.cancel)?;
+            factors.set(*level, splits, points, part.matrix.is_some(), checks.cancel)?;
             let features = tree.features.len();
             let walked = PreparedTree { splits, features, factors, points, depth };
             let of_blocks = sums.chunks_exact_mut(of_block);
-            for (keys, sums) in keys.chunks_exact(slots * block).zip(of_blocks) {
+            let of_blocks = keys.chunks_exact(slots * block).zip(of_blocks);
+            for ((keys, sums), row) in of_blocks.zip((0..count).step_by(block)) {
+                let level = level.for_rows(count - row);
                 let rows = Block { keys, nodes: NodeSections::of(players.compiled) };
                 let found = match part.matrix {
                     None => walks.sums::<false>(level, walked, &rows, checks)?,
                     Some(_) => walks.sums::<true>(level, walked, &rows, checks)?,
                 };
                 let sums = &mut sums[first..first + of_output];
-                add(part, players, tree.features, found.chunks_exact(block), sums);
+                let found = found.chunks_exact(level.rows());
+                match level {
+                    Level::Portable => add(part, players, tree.features, found, sums),
+                    // SAFETY: the processor has the level's instructions.
+                    #[cfg(target_arch = "x86_64")]
+                    _ => unsafe { add_by_avx2(part, players, tree.features, found, sums) },
+                }
             }
         }
         Ok(())
@@ -218,13 +232,30 @@ impl ContributionScratch {
     }
 }
 
-/// Adds a tree's contributions for a block, by the tree's features or pairs, to the model's sums in the
-/// part.
-fn add<'a>(
+/// [`add`] compiled for AVX2.
+///
+/// # Safety
+/// The processor has AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn add_by_avx2(
     part: &Part,
     players: Players<'_>,
     features: &[u32],
-    mut found: impl Iterator<Item = &'a [f32]>,
+    found: ChunksExact<'_, f32>,
+    sums: &mut [f64],
+) {
+    add(part, players, features, found, sums);
+}
+
+/// Adds a tree's contributions for a block, by the tree's features or pairs, to the model's sums in the
+/// part.
+#[inline(always)]
+fn add(
+    part: &Part,
+    players: Players<'_>,
+    features: &[u32],
+    mut found: ChunksExact<'_, f32>,
     sums: &mut [f64],
 ) {
     let lanes = sums.len() / part.places.len();

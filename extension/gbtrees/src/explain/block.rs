@@ -75,6 +75,8 @@ impl WalkBuffers {
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => by_points!(Avx2, REGISTERS),
             #[cfg(target_arch = "x86_64")]
+            Level::Avx2Narrow => by_points!(Avx2, 1),
+            #[cfg(target_arch = "x86_64")]
             Level::Avx512 => by_points!(Avx512, REGISTERS),
             #[cfg(target_arch = "x86_64")]
             Level::Avx512Narrow => by_points!(Avx512, 1),
@@ -115,12 +117,13 @@ impl WalkBuffers {
             let frames: *mut Frame<I::Lanes, N, V> = start.cast();
             let on_path: *mut OnPath<I::Lanes, N, V> = start.add(lines[0]).cast();
             let sums: *mut Registers<I::Lanes, V> = start.add(lines[0] + lines[1]).cast();
-            for feature in 0..features {
-                let taken = [I::Lanes::all(); V];
-                on_path.add(feature).write(OnPath { taken, excess: std::ptr::null() });
+            // Written as bytes and numbers, since the functions of lanes are compiled for instructions that this one
+            // lacks.
+            on_path.write_bytes(u8::MAX, features);
+            if PAIRS {
+                (0..features).for_each(|feature| (*on_path.add(feature)).excess = std::ptr::null());
             }
-            sums.cast::<u8>().write_bytes(0, places * size_of::<Registers<I::Lanes, V>>());
-            // Written as numbers, since `splat` is compiled for instructions that this function lacks.
+            sums.write_bytes(0, places);
             let product = (&raw mut (*frames).product).cast::<f32>();
             let product = std::slice::from_raw_parts_mut(product, N * rows);
             for (at, lanes) in product.chunks_exact_mut(I::Lanes::WIDTH).enumerate() {

@@ -20,9 +20,11 @@ pub(super) enum Level {
     Portable,
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    /// One register, for few rows, as [`Level::Avx512Narrow`].
+    #[cfg(target_arch = "x86_64")]
+    Avx2Narrow,
     #[cfg(target_arch = "x86_64")]
     Avx512,
-    /// One register, for few rows.
     #[cfg(target_arch = "x86_64")]
     Avx512Narrow,
 }
@@ -39,10 +41,12 @@ impl Level {
         }
     }
 
-    /// Returns the level for a batch of `rows`, without an empty second register.
+    /// Returns the level for a block of `rows`, with the fewest lanes that they fit in.
     #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables, reason = "there is one"))]
     pub(super) fn for_rows(self, rows: usize) -> Level {
         match self {
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 | Level::Avx512 if rows <= Ymm::WIDTH => Level::Avx2Narrow,
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 if rows <= Zmm::WIDTH => Level::Avx512Narrow,
             level => level,
@@ -61,6 +65,8 @@ impl Level {
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => Ymm::WIDTH * REGISTERS,
             #[cfg(target_arch = "x86_64")]
+            Level::Avx2Narrow => Ymm::WIDTH,
+            #[cfg(target_arch = "x86_64")]
             Level::Avx512 => Zmm::WIDTH * REGISTERS,
             #[cfg(target_arch = "x86_64")]
             Level::Avx512Narrow => Zmm::WIDTH,
@@ -73,7 +79,7 @@ impl Level {
 /// # Safety
 /// All functions require a processor with the instructions of the implementation.
 pub(super) trait Lanes: Copy {
-    /// Lanes selected by a condition.
+    /// Lanes selected by a condition: all lanes if all bits are set.
     type Mask: Copy;
 
     const WIDTH: usize;
@@ -115,9 +121,6 @@ pub(super) trait Lanes: Copy {
     /// # Safety
     /// See [`Lanes`].
     unsafe fn none() -> Self::Mask;
-    /// # Safety
-    /// See [`Lanes`].
-    unsafe fn all() -> Self::Mask;
 
     /// # Safety
     /// See [`Lanes`].
@@ -210,11 +213,6 @@ impl Lanes for Array {
     }
 
     #[inline(always)]
-    unsafe fn all() -> Self::Mask {
-        [u32::MAX; PORTABLE]
-    }
-
-    #[inline(always)]
     unsafe fn both(one: Self::Mask, other: Self::Mask) -> Self::Mask {
         each_mask(|lane| one[lane] & other[lane])
     }
@@ -294,12 +292,6 @@ impl Lanes for Ymm {
     }
 
     #[inline(always)]
-    unsafe fn all() -> __m256 {
-        // SAFETY: the processor has AVX2.
-        unsafe { _mm256_castsi256_ps(_mm256_set1_epi32(-1)) }
-    }
-
-    #[inline(always)]
     unsafe fn both(one: __m256, other: __m256) -> __m256 {
         // SAFETY: the processor has AVX2.
         unsafe { _mm256_and_ps(one, other) }
@@ -373,11 +365,6 @@ impl Lanes for Zmm {
     #[inline(always)]
     unsafe fn none() -> __mmask16 {
         0
-    }
-
-    #[inline(always)]
-    unsafe fn all() -> __mmask16 {
-        u16::MAX
     }
 
     #[inline(always)]

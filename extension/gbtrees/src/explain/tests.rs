@@ -252,6 +252,20 @@ proptest! {
     }
 }
 
+/// A batch's last block has fewer lanes than the others if its rows fit in them.
+#[test]
+fn the_last_block_has_the_same_bits_with_any_number_of_rows() {
+    let model = with_covers(7, leaf_wise(7, model(7, Shape::of(9, 2, 3, 6)), 31));
+    let compiled = opened(&model);
+    let narrow = narrowed(&compiled, &rows(8, &model, 66));
+    let alone = contributions(&compiled, &narrow);
+    let matrices = interactions(&compiled, &narrow);
+    for count in 31..narrow.len() {
+        assert_eq!(contributions(&compiled, &narrow[..count]), alone[..count]);
+        assert_eq!(interactions(&compiled, &narrow[..count]), matrices[..count]);
+    }
+}
+
 #[test]
 fn a_feature_on_no_path_contributes_zero() {
     for seed in 0..20 {

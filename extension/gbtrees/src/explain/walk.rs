@@ -34,7 +34,7 @@ use crate::compiled::records::{
 };
 use crate::ensemble::is_in_set;
 use crate::eval::interleaved::NodeSections;
-use crate::explain::lanes::{Lanes, PORTABLE};
+use crate::explain::lanes::{Lanes, PORTABLE, REGISTERS};
 #[cfg(target_arch = "x86_64")]
 use crate::explain::lanes::{Ymm, Zmm};
 use crate::{Cancel, verified};
@@ -84,8 +84,9 @@ pub(super) type AtPoints<L, const N: usize, const V: usize> = [[L; N]; V];
 /// A walk's state on one level.
 #[repr(C)]
 pub(super) struct Frame<L, const N: usize, const V: usize> {
-    /// The product for the child being walked.
+    /// The product for the left child.
     pub(super) product: AtPoints<L, N, V>,
+    /// The product for the right child, which is walked first; then the mean of the left one.
     pub(super) left: AtPoints<L, N, V>,
     right: AtPoints<L, N, V>,
     /// `(a - r) / g` of the split's feature for that child.
@@ -98,7 +99,7 @@ pub(super) struct Frame<L, const N: usize, const V: usize> {
 pub(super) struct OnPath<L: Lanes, const N: usize, const V: usize> {
     /// Rows that take the path.
     pub(super) taken: [L::Mask; V],
-    /// Null if the feature is not on the path.
+    /// For interactions, null if the feature is not on the path.
     pub(super) excess: *const AtPoints<L, N, V>,
 }
 
@@ -245,6 +246,20 @@ instructions!(Avx2, Ymm, "avx2");
 #[cfg(target_arch = "x86_64")]
 instructions!(Avx512, Zmm, "avx512f");
 
+/// Repeats a block for each register: the loop is too large for compilers to unroll, and one that is not would keep
+/// all state of a split in memory.
+macro_rules! each_register {
+    ($v:ident in $count:ident $block:block) => {{
+        const { assert!($count <= REGISTERS) };
+        let $v = 0;
+        $block
+        if $count > 1 {
+            let $v = 1;
+            $block
+        }
+    }};
+}
+
 impl<'a, L: Lanes, const N: usize, const V: usize> Walk<'a, '_, L, N, V> {
     /// Walks the subtree of a split with its product; writes the mean of its leaves.
     ///
@@ -324,61 +339,66 @@ impl<'a, L: Lanes, const N: usize, const V: usize> Walk<'a, '_, L, N, V> {
         // SAFETY: as for [`Walk::split`].
         unsafe {
             verified::check(frame.cast_const() < self.end, "no path is longer than its group's");
-            let [below, left_mean, right_mean, excess] = [
+            let [to_left, left_mean, right_mean, excess] = [
                 &raw mut (*frame).product,
                 &raw mut (*frame).left,
                 &raw mut (*frame).right,
                 &raw mut (*frame).excess,
             ];
             let on_path = self.on_path.add(visit.feature);
-            let before = *on_path;
+            let excess_above = (*on_path).excess;
             if PAIRS {
-                if before.excess.is_null() {
+                if excess_above.is_null() {
                     self.order.push(visit.feature as u32);
                 }
                 (*on_path).excess = excess;
             }
-            let next = frame.add(1);
+            let (next, to_right) = (frame.add(1), left_mean);
             // Right side first: the order in which `row` adds going up.
             let (mut right, mut left) = (None, None);
-            if RIGHT != LEAF {
-                let right_at = visit.split.other as usize;
+            if RIGHT == TWO_LEAVES {
                 [_, (*on_path).taken] = visit.taken_below();
-                if RIGHT == SPLIT {
-                    if PAIRS {
-                        self.set_excess(at, 1, &(*on_path).taken, &mut *excess);
+                right = Some(self.visit(visit.split.other as usize));
+            }
+            if LEFT == SPLIT || RIGHT == SPLIT {
+                for v in 0..V {
+                    let products = visit.products(v, product[v]);
+                    if LEFT == SPLIT {
+                        (*to_left)[v] = products[0];
                     }
-                    for v in 0..V {
-                        [_, (*below)[v]] = visit.products(v, product[v]);
+                    if RIGHT == SPLIT {
+                        (*to_right)[v] = products[1];
+                    } else if let Some(right) = &right {
+                        (*right_mean)[v] = self.two_leaves::<PAIRS>(right, v, products[1]);
                     }
-                    I::split::<N, V, PAIRS>(self, right_at, next, below, right_mean);
-                } else {
-                    right = Some(self.visit(right_at));
                 }
+            }
+            if RIGHT == SPLIT {
+                [_, (*on_path).taken] = visit.taken_below();
+                if PAIRS {
+                    self.set_excess(at, 1, &(*on_path).taken, &mut *excess);
+                }
+                let right_at = visit.split.other as usize;
+                I::split::<N, V, PAIRS>(self, right_at, next, to_right, right_mean);
             }
             if LEFT != LEAF {
                 [(*on_path).taken, _] = visit.taken_below();
                 if LEFT == SPLIT {
-                    if let Some(right) = right.take() {
-                        for v in 0..V {
-                            let [_, to_right] = visit.products(v, product[v]);
-                            (*right_mean)[v] = self.two_leaves::<PAIRS>(&right, v, to_right);
-                        }
-                    }
+                    right = None;
                     if PAIRS {
                         self.set_excess(at, 0, &(*on_path).taken, &mut *excess);
                     }
-                    for v in 0..V {
-                        [(*below)[v], _] = visit.products(v, product[v]);
-                    }
-                    I::split::<N, V, PAIRS>(self, at + 1, next, below, left_mean);
+                    I::split::<N, V, PAIRS>(self, at + 1, next, to_left, left_mean);
                 } else {
                     left = Some(self.visit(at + 1));
                 }
             }
-            *on_path = before;
+            (*on_path).taken = visit.taken;
+            if PAIRS {
+                (*on_path).excess = excess_above;
+            }
             let leaf = [L::splat(visit.split.value); N];
-            for v in 0..V {
+            each_register!(v in V {
                 let [to_left, to_right] = visit.products(v, product[v]);
                 let right = match &right {
                     _ if RIGHT == LEAF => leaf,
@@ -399,8 +419,8 @@ impl<'a, L: Lanes, const N: usize, const V: usize> Walk<'a, '_, L, N, V> {
                     mean[v][q] = right[q].plus(visit.gamma(v, q).times(difference));
                 }
                 self.add::<PAIRS>(visit.feature, v, terms, visit.sigma[v]);
-            }
-            if PAIRS && before.excess.is_null() {
+            });
+            if PAIRS && excess_above.is_null() {
                 self.order.pop();
             }
             self.checks.count(N);
