@@ -68,6 +68,19 @@ def test_a_loop_may_end_before(connection: Connection, query: str, last: int) ->
     connection.execute(EXIT.format(query=query, last=last))
 
 
+def test_a_part_without_columns_in_a_branch_is_not_evaluated_early(connection: Connection) -> None:
+    query = (
+        "SELECT id, predict('price', area, rooms, age) FROM homes"
+        " WHERE id < 100 OR area > 7 / (SELECT 0)"
+    )
+    with connection.transaction(force_rollback=True), connection.cursor() as cursor:
+        cursor.execute(f"DECLARE c CURSOR FOR {query}")
+        for _ in range(3):
+            assert len(cursor.execute("FETCH 30 FROM c").fetchall()) == 30
+        with pytest.raises(DivisionByZero):
+            cursor.execute("FETCH 30 FROM c")
+
+
 def test_into_a_variable_goes_the_first_row(connection: Connection, query: str) -> None:
     into = query.replace(" FROM", " INTO r FROM", 1)
     connection.execute(f"DO $$ DECLARE r record; BEGIN {into}; ASSERT r.id = 0; END $$")

@@ -203,3 +203,19 @@ def test_explain_tells_which_rows_are_read_ahead(
     plan = plan_of(connection, query, "(VERBOSE)")
     told = [line.strip() for line in plan.splitlines() if "Reads Ahead" in line]
     assert told == [f"Reads Ahead: {reads}"], plan
+
+
+@pytest.mark.parametrize(("condition", "ahead"), [
+    ("id >= $1 + 9", True), ("hours > 7 / $1 AND id <> 3", True),
+    ("area < extract(epoch FROM now() - interval '1 day' * $1)", True),
+    ("id < 700 / $1 + rooms", False), ("id < 0 OR area > 7 / $1", False),
+    ("CASE WHEN id > 9 THEN area > 7 / $1 END", False),
+])  # fmt: skip
+def test_a_part_of_a_condition_without_columns_fails_for_the_first_row_or_none(
+    connection: psycopg.Connection, condition: str, ahead: bool
+) -> None:
+    connection.execute("SET plan_cache_mode = force_generic_plan")
+    connection.execute(f"PREPARE few (int) AS SELECT id, {PRICE} FROM homes WHERE {condition}")
+    plan = plan_of(connection, "EXECUTE few (1)", "(VERBOSE)")
+    assert "BatchPredict" in plan
+    assert ("Reads Ahead" in plan) is not ahead

@@ -103,6 +103,22 @@ pub(crate) fn never_errors(expression: Expr<'_>) -> bool {
     }
 }
 
+/// Returns whether a scan's condition fails for no row after the first that the scan returns. For that row all of it
+/// is evaluated, except in branches; a part without columns then has the same value for every other row, as `$1 + 9`
+/// or `now() - interval '1 day'`.
+pub(crate) fn never_errors_later(condition: Expr<'_>) -> bool {
+    let is_same_for_all_rows = || has_no_effects(condition) && is_made_of(condition, &[]);
+    let parts_never_error = || condition.children().into_iter().all(never_errors_later);
+    let by_parts = match kind(condition) {
+        ExprKind::Plain => parts_never_error(),
+        ExprKind::Calling => {
+            condition.functions().into_iter().all(never_fails) && parts_never_error()
+        }
+        _ => never_errors(condition),
+    };
+    by_parts || is_same_for_all_rows()
+}
+
 fn none_errors(expressions: Vec<Expr<'_>>) -> bool {
     expressions.into_iter().all(never_errors)
 }
@@ -150,6 +166,9 @@ fn reads_ahead(path: Path<'_>, first: bool) -> bool {
     let evaluates_safely = || none_errors(path.conditions()) && none_errors(path.outputs());
     match path.kind() {
         PathKind::Sort if first => none_errors(path.outputs()),
+        PathKind::Scan if first => {
+            path.conditions().into_iter().all(never_errors_later) && none_errors(path.outputs())
+        }
         PathKind::FunctionScan => first && evaluates_safely(),
         PathKind::Sort
         | PathKind::IncrementalSort
@@ -178,8 +197,9 @@ fn reads_ahead(path: Path<'_>, first: bool) -> bool {
 /// Returns whether a path below begins, once, before the path returns its first row.
 fn begins_at_once(path: Path<'_>, index: usize, below: Path<'_>) -> bool {
     match path.kind() {
-        // The second side of a join may begin again for each row of the first, if it depends on it.
-        PathKind::Join => index == 0 || !below.is_parameterized(),
+        // The second side of a join may begin again for each row of the first, if it depends on it. A merge join
+        // may return rows of the first with NULL before.
+        PathKind::Join => index == 0 || !below.is_parameterized() && !path.is_merge_join(),
         // The second of several paths may begin when the first one is done.
         _ => index == 0,
     }

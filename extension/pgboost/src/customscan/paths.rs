@@ -254,12 +254,17 @@ impl<'p> Path<'p> {
         }
     }
 
+    pub(crate) fn is_merge_join(self) -> bool {
+        // SAFETY: the path is read by its tag.
+        unsafe { (*self.path).type_ == NodeTag::T_MergePath }
+    }
+
     /// Returns whether a plan may be put on top of each of the two paths that it joins. A merge join restores
     /// marked positions in the second one.
     pub(crate) fn joins_any_path(self) -> bool {
         // SAFETY: the path is read by its tag.
         unsafe {
-            (*self.path).type_ != NodeTag::T_MergePath || {
+            !self.is_merge_join() || {
                 let join = self.path.cast::<pg_sys::MergePath>();
                 !(*join).innersortkeys.is_null() || (*join).materialize_inner
             }

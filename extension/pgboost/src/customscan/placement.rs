@@ -20,7 +20,7 @@ use super::calls::{
     occurrences, predicts, predicts_pinned, returned_for,
 };
 use super::error_safety::{
-    ExprKind, has_no_effects, is_made_of, kind, may_read_ahead, never_errors,
+    ExprKind, has_no_effects, is_made_of, kind, may_read_ahead, never_errors, never_errors_later,
 };
 use super::level::QueryLevel;
 use super::paths::{Path, PathKind};
@@ -188,7 +188,8 @@ impl<'p> Placement<'_, 'p> {
         let calls = self.computed_calls(&outputs)?;
         let columns = columns_for(path, &outputs)?;
         let calls = calls_to_batch(calls, &columns)?;
-        let never_fails = || path.is_scan() && path.conditions().into_iter().all(never_errors);
+        let never_fails =
+            || path.is_scan() && path.conditions().into_iter().all(never_errors_later);
         let only_needed = self.reads_only_needed(demand, &calls, never_fails)?;
         if path.is_gated() {
             return None;
