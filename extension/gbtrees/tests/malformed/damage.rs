@@ -6,7 +6,7 @@
 use std::sync::LazyLock;
 
 use crate::malformed::models::{binary, categorical};
-use crate::malformed::{ErrorKind, parse};
+use crate::malformed::{ErrorKind, Place, parse};
 use gbtrees::internals::{Ensemble, Node, SplitCondition, TreeOutput};
 
 const XGBOOST_JSON: &[u8] = include_bytes!("categories.json");
@@ -119,7 +119,7 @@ impl Random {
     }
 }
 
-/// Parses damaged bytes; returns whether they are a valid model.
+/// Parses damaged bytes; returns whether they are a valid model. An error's place is in the file or at its end.
 pub(crate) fn survives(bytes: &[u8]) -> bool {
     match parse(bytes) {
         Ok(model) => {
@@ -128,6 +128,12 @@ pub(crate) fn survives(bytes: &[u8]) -> bool {
         }
         Err(error) => {
             assert!(!error.message().is_empty());
+            let is_inside = match error.place() {
+                Place::Byte(at) => at <= bytes.len(),
+                Place::Line { line, .. } => line <= bytes.split(|byte| *byte == b'\n').count(),
+                _ => true,
+            };
+            assert!(is_inside, "{error} of {} bytes", bytes.len());
             false
         }
     }

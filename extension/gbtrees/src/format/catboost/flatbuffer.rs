@@ -35,8 +35,10 @@ impl<'a> Buffer<'a> {
         self.table(self.target(0)?)
     }
 
+    /// Returns an error at a byte, or at the end if the byte lies behind it.
     fn fault(&self, at: usize, message: &str) -> Error {
-        Error::new(ErrorKind::Syntax, message).at(Place::Byte(self.start.saturating_add(at)))
+        let at = at.min(self.bytes.len());
+        Error::new(ErrorKind::Syntax, message).at(Place::Byte(self.start + at))
     }
 
     /// Returns a range of bytes, and counts them as read.
