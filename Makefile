@@ -79,6 +79,7 @@ CARGO_QUICK = $(if $(PGBOOST_QUICK),--release)
 lint: setup venv ## check formatting, clippy, ruff, and that the engine knows nothing of PostgreSQL
 	@echo "==> lint"
 	@cd extension && cargo fmt --all --check
+	@for crate in extension/fuzz extension/gbtrees/fuzz; do cargo fmt --manifest-path $$crate/Cargo.toml --check; done
 	@. tools/toolchain/env.sh; cd extension && cargo clippy $(CARGO_QUICK) --quiet --locked --workspace \
 		--all-targets --no-default-features --features pgboost/$(PG_FEATURE),pgboost_train/$(PG_FEATURE) \
 		--features pgboost/faults,pgboost_train/faults -- -D warnings

@@ -3,15 +3,15 @@
 #![no_main]
 
 #[allow(dead_code, reason = "most errors come from elsewhere")]
-#[path = "../../pgboost/src/error.rs"]
+#[path = "../../pgboost/src/error/mod.rs"]
 mod error;
 #[path = "../../pgboost/src/registry/reference.rs"]
 mod reference;
 
-use row_source::names::nearest;
-use row_source::source::begins_like_a_query;
 use libfuzzer_sys::fuzz_target;
 use reference::{Reference, Wanted, check_alias, check_name};
+use row_source::names::nearest;
+use row_source::source::begins_like_a_query;
 
 const NAMES: [&str; 4] = ["churn", "churn_v2", "Größe", "a"];
 

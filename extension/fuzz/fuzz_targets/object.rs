@@ -51,7 +51,9 @@ impl Drawn<'_> {
             let parameter = &TABLE[self.below(TABLE.len() as u32) as usize];
             let offered = match self.below(4) {
                 0 => self.value(0),
-                1 => Value::Array((0..self.below(MOST)).map(|_| self.fitting(parameter.rule)).collect()),
+                1 => Value::Array(
+                    (0..self.below(MOST)).map(|_| self.fitting(parameter.rule)).collect(),
+                ),
                 _ => {
                     let (min, max) = (self.number(), self.number());
                     let scale = self.any(&["linear", "log"]);

@@ -2,22 +2,24 @@
 //! a reason, or in range, and what was taken of them is taken again and means the same.
 #![no_main]
 
+#[allow(dead_code, reason = "a training uses the rest")]
+#[path = "../../pgboost_train/src/training/combinations.rs"]
+mod combinations;
 #[allow(dead_code, reason = "most errors come from elsewhere")]
 #[path = "../../pgboost_train/src/error.rs"]
 mod error;
+mod object;
 #[allow(dead_code, reason = "a training uses the rest")]
 #[path = "../../pgboost_train/src/params/mod.rs"]
 mod params;
-mod object;
-mod training;
 
+use combinations::combinations;
 use libfuzzer_sys::arbitrary::Unstructured;
 use libfuzzer_sys::fuzz_target;
 use object::Drawn;
 use params::Parameters;
 use params::{TABLE, ValueRule};
 use serde_json::{Map, Value};
-use training::combinations::combinations;
 
 const FEATURES: [&str; 3] = ["a", "b", "größe"];
 const MAX_TRIALS: u32 = 20;
@@ -61,7 +63,12 @@ fn sorted(parameters: &Parameters) -> Option<Vec<(&'static str, String)>> {
 }
 
 /// Checks that a value passed to libxgboost is the caller's, and in range.
-fn check_value(rule: ValueRule, text: &str, object: &Value, names: impl Iterator<Item = &'static str>) {
+fn check_value(
+    rule: ValueRule,
+    text: &str,
+    object: &Value,
+    names: impl Iterator<Item = &'static str>,
+) {
     let given = || names.filter_map(|name| object.get(name));
     let number = || text.parse::<f64>().expect("a number");
     match rule {
@@ -105,7 +112,8 @@ fn check_search(drawn: &mut Drawn<'_>) {
 
 /// Whether a parameter is offered the same value twice.
 fn repeats(search: &Value) -> bool {
-    let twice = |values: &Vec<Value>| (1..values.len()).any(|at| values[..at].contains(&values[at]));
+    let twice =
+        |values: &Vec<Value>| (1..values.len()).any(|at| values[..at].contains(&values[at]));
     search.as_object().is_some_and(|all| all.values().filter_map(Value::as_array).any(twice))
 }
 
