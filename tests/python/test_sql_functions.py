@@ -98,6 +98,16 @@ def test_booleans_and_times_of_a_frame_are_numbers(bare: Connection) -> None:
     assert pgboost.verify_sql(bare, "churn", model, frame.assign(day=days)).differing == 0
 
 
+def test_features_with_names_that_arguments_cut_are_found(bare: Connection) -> None:
+    names = ["é" * 40, "a" * 70 + "1", "a" * 70 + "2"]
+    frame = NUMBERS.iloc[:, :3].set_axis(names, axis="columns")
+    chosen = ColumnTransformer([("all", StandardScaler(), names)])
+    model = make_pipeline(chosen, HistGradientBoostingRegressor(max_iter=9)).fit(frame, NUMBER)
+    bare.execute(pgboost.export_sql(model, "churn"))
+    for given in (None, frame, frame[names[::-1]], frame.assign(other="x")):
+        assert pgboost.verify_sql(bare, "churn", model, given).differing == 0
+
+
 @pytest.mark.parametrize("form", ["cbm", "json"])
 def test_a_category_that_no_split_tests_is_text(
     bare: Connection, form: str, tmp_path: Path

@@ -28,8 +28,8 @@ from .extension import require_name
 from .frames import TIMES, framed
 from .inputs import drawn
 from .libraries import model_file
-from .model_file import label_text
-from .rows import of_features
+from .model_file import ModelFile, label_text
+from .rows import Rows, of_features
 from .verification import in_python
 
 # The arguments of the functions of one row: columns, or an array if there are too many; and an object.
@@ -113,14 +113,17 @@ def verify_sql(
         raise UnsupportedModelError("verify_sql needs the model's object, not its file")
     with connected(connection) as database:
         arguments = _arguments(database, schema, name)
+        features = _features(file, arguments)
         if frame is None:
             if file.inputs is None:
                 raise UnsupportedModelError("no rows can be drawn: pass some as frame")
-            frame = drawn(file.inputs(), list(arguments))
+            frame = drawn(file.inputs(), features)
         frame = framed(frame)
         endings = ["", "_class"] if file.classes else [""]
         functions = [sql.Identifier(schema, f"{name}{ending}") for ending in endings]
-        found = _in_sql(database, functions, arguments, frame)
+        found = _in_sql(
+            database, functions, arguments, of_features(frame, features, by_position=True)
+        )
     return compared(found, in_python(file, None, frame), file.tolerance)
 
 
@@ -141,10 +144,15 @@ def _arguments(database: Database, schema: str, name: str) -> dict[str, str]:
     return dict(zip(names or types, types, strict=True))
 
 
+def _features(file: ModelFile, arguments: dict[str, str]) -> Sequence[str]:
+    """Returns the names of the features, which arguments have cut to 63 bytes."""
+    names = file.feature_names or (file.inputs().names if file.inputs else None)
+    return names if names and len(names) == len(arguments) else list(arguments)
+
+
 def _in_sql(
-    database: Database, functions: list[sql.Identifier], arguments: dict[str, str], frame: Any
+    database: Database, functions: list[sql.Identifier], arguments: dict[str, str], rows: Rows
 ) -> Predictions:
-    rows = of_features(frame, list(arguments), by_position=True)
     (kind, *others) = arguments.values()
     rows.form = kind if not others and kind in ("jsonb", "double precision[]") else "columns"
     if rows.form == "columns" and len(rows.types) != len(arguments):
