@@ -14,7 +14,11 @@ import shap
 import xgboost
 from psycopg import Connection
 from sklearn import metrics
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+)
 from sklearn.inspection import partial_dependence
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
@@ -88,6 +92,25 @@ def test_losses_of_estimators_choose_the_metrics(connection: Connection) -> None
     pgboost.push(connection, "hazard", survival)
     with pytest.raises(pgboost.UnsupportedModelError, match="survival:cox"):
         pgboost.evaluate(connection, "hazard", rows, "target")
+
+
+@pytest.mark.parametrize("unit", ["D", "s", "ns"])
+def test_times_are_labels(connection: Connection, unit: str) -> None:
+    """A label is the text that SQL has, not ISO 8601's with a T."""
+    codes = (np.median(NUMBER) < NUMBER) * 1
+    times = np.array(["2020-01-01", "2021-06-30"], f"M8[{unit}]")
+    model = HistGradientBoostingClassifier(max_iter=5).fit(NUMBERS, times[codes])
+    pgboost.push(connection, "times", model)
+    expected = metrics.log_loss(codes, model.predict_proba(NUMBERS)[:, 1])
+    stamps = pd.Series(times[codes].astype("M8[s]"))
+    for given in (stamps, times[codes].astype("M8[us]")):
+        rows = NUMBERS.assign(at=given)
+        found = pgboost.evaluate(connection, "times", rows, "at").set_index("metric")
+        assert found.value["logloss"] == pytest.approx(expected, rel=1e-5)
+    found = pgboost.predict_class(connection, "times", NUMBERS[:9])
+    assert pd.to_datetime(found).tolist() == pd.to_datetime(model.predict(NUMBERS[:9])).tolist()
+    with pytest.raises(pgboost.InvalidDataError, match="is not a class of the model"):
+        pgboost.evaluate(connection, "times", rows.assign(at=stamps + pd.Timedelta("1d")), "at")
 
 
 def test_forests_are_compared_with_boosted_trees(connection: Connection) -> None:

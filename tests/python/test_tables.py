@@ -182,6 +182,22 @@ def test_more_columns_than_a_function_has(connection: Connection, same: Same) ->
     same(model, query, feature_names=names)
 
 
+def test_names_that_postgresql_cuts(connection: Connection, rows: pd.DataFrame) -> None:
+    """A row and jsonb do not have them, so columns are compared alone."""
+    names = {"price": f"price {'é' * 40}", "half": f"half {'x' * 58}"}
+    frame = fitted_on(rows).rename(columns=names)
+    model = HistGradientBoostingClassifier(max_iter=9).fit(frame, rows["churned?"])
+    connection.execute("SET client_min_messages = error")
+    renamed = ", ".join(f'{name} AS "{names.get(name, name)}"' for name in NUMBERS)
+    pgboost.push(connection, "cut", model, check=f"SELECT {renamed} FROM {NAME}")
+    other = f"SELECT {renamed}, 1 AS {'y' * 70} FROM {NAME}"
+    assert pgboost.verify(connection, "cut", model, other).form == "by columns"
+    twins = frame.rename(columns={"visits": f"{names['half']}z"})
+    pgboost.push(connection, "twins", model.fit(twins, rows["churned?"]))
+    with pytest.raises(pgboost.InvalidDataError, match="the source has no column 'half x"):
+        pgboost.verify(connection, "twins", model, other)
+
+
 def test_through_every_connection(given: Any, model: Any) -> None:
     pgboost.push(given, "given", model, check=NAME)
     assert pgboost.verify(given, "given", model, f"TABLE {NAME}").differing == 0

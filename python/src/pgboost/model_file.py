@@ -58,11 +58,11 @@ def regressor(model: Any, **options: Any) -> Mapping[str, Any]:
 
 def label_text(label: Any) -> str:
     """Returns a label as SQL writes it."""
-    kind, text = type(label).__name__, str(label)
+    kind = type(label).__name__
     if kind == "datetime64":
-        whole, _, fraction = text.replace("T", " ").partition(".")
+        whole, _, fraction = str(label.astype("M8[us]")).replace("T", " ").partition(".")
         return f"{whole}.{fraction}".rstrip("0.") if fraction.strip("0") else whole
-    return text.lower() if kind in ("bool", "bool_") else text
+    return str(label).lower() if kind in ("bool", "bool_") else str(label)
 
 
 def classifier(

@@ -6,6 +6,7 @@ Python has the rows as `pandas.read_sql` returns them, converted to the types th
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,8 @@ _QUERY = re.compile(
     r"(?:\s|\(|--.*\n|/\*(?s:.*?)\*/)*(?:select|with|values|table)\b\s*[^\s]", re.IGNORECASE
 )
 _REAL = 700
+# PostgreSQL cuts names of columns after these bytes.
+_NAME = 63
 # Types that to_jsonb writes as other texts: char(n), date, timestamp and timestamptz.
 _NOT_IN_JSON = {1042, 1082, 1114, 1184}
 
@@ -57,7 +60,8 @@ class Table:
         import pandas
 
         features = info["feature_names"] or self.names
-        absent = [feature for feature in features if feature not in self.types]
+        cut = self._cut(features)
+        absent = [feature for feature in features if cut.get(feature, feature) not in self.types]
         if absent:
             raise without_feature("source", absent[0], self.names)
         if len(features) != info["features"]:
@@ -65,11 +69,12 @@ class Table:
                 f"the source has {len(features)} columns, and the model {info['features']} features without"
                 " names: select these in their order"
             )
-        forms = self._forms(features, info)
+        forms = self._forms([cut.get(feature, feature) for feature in features], info, bool(cut))
         if not forms:
+            missing = f"with names of more than {_NAME} bytes" if cut else "without names"
             raise InvalidDataError(
                 f"a function has at most {MAX_COLUMNS} columns, and the model {len(features)} features"
-                " without names: push it with feature_names"
+                f" {missing}: push it with feature_names"
             )
         calls = [
             sql.SQL("{}(%s, {})").format(extension.name(function), arguments)
@@ -87,11 +92,25 @@ class Table:
         )
         if info.get("real_input") == "float32":
             frame = frame.astype(dict.fromkeys(self._of_type({_REAL}, self.names), "float32"))
+        frame = frame.rename(columns={column: feature for feature, column in cut.items()})
         starts = range(width, width + len(calls), size)
         pairs = zip(forms, starts, strict=True)
         return frame, {form: [row[start : start + size] for row in rows] for form, start in pairs}
 
-    def _forms(self, features: Sequence[str], info: Mapping[str, Any]) -> dict[str, sql.Composable]:
+    def _cut(self, features: Sequence[str]) -> dict[str, str]:
+        """Returns the columns of features whose names PostgreSQL cuts, where no other has the rest."""
+        long = [feature for feature in features if feature not in self.types]
+        cut = {feature: feature.encode()[:_NAME].decode(errors="ignore") for feature in long}
+        used = Counter([*features, *cut.values()])
+        return {
+            feature: column
+            for feature, column in cut.items()
+            if used[column] == 1 and column in self.types and column != feature
+        }
+
+    def _forms(
+        self, features: Sequence[str], info: Mapping[str, Any], are_cut: bool
+    ) -> dict[str, sql.Composable]:
         """Returns the arguments of a prediction in each form that has the same meaning to the model."""
         columns = (
             sql.SQL("{}.{}").format(self._row, sql.Identifier(name.replace("%", "%%")))
@@ -100,7 +119,7 @@ class Table:
         forms: dict[str, sql.Composable] = {}
         if len(features) <= MAX_COLUMNS:
             forms["by columns"] = sql.SQL(", ").join(columns)
-        if info["feature_names"]:
+        if info["feature_names"] and not are_cut:
             forms["by row"] = self._row
             apart = _NOT_IN_JSON | ({_REAL} if info.get("real_input") == "float32" else set())
             if not self._of_type(apart, features):
