@@ -57,6 +57,14 @@ impl<'p> Expr<'p> {
         }
     }
 
+    /// Returns whether it is the result of a separate plan, which runs when it is first needed, or of an outer row.
+    pub fn is_executor_parameter(self) -> bool {
+        // SAFETY: the node is valid and read according to its tag.
+        self.tag() == NodeTag::T_Param
+            && unsafe { (*self.node.cast::<pg_sys::Param>()).paramkind }
+                == pg_sys::ParamKind::PARAM_EXEC
+    }
+
     /// Returns whether it is a call of a set-returning function or operator.
     pub fn returns_set(self) -> bool {
         // SAFETY: the node is valid and read according to its tag.

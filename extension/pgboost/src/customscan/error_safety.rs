@@ -95,9 +95,8 @@ pub(crate) fn never_errors(expression: Expr<'_>) -> bool {
     let functions_never_fail = || expression.functions().into_iter().all(never_fails);
     match kind(expression) {
         ExprKind::Column | ExprKind::Constant | ExprKind::Parameter => true,
-        ExprKind::Plain | ExprKind::Branching | ExprKind::Placeholder => {
-            none_errors(expression.children())
-        }
+        ExprKind::Plain | ExprKind::Placeholder => none_errors(expression.children()),
+        ExprKind::Branching => runs_no_plan(expression) && none_errors(expression.children()),
         ExprKind::Calling => functions_never_fail() && none_errors(expression.children()),
         ExprKind::Failing | ExprKind::Aggregate | ExprKind::Subquery | ExprKind::Other => false,
     }
@@ -117,6 +116,11 @@ pub(crate) fn never_errors_later(condition: Expr<'_>) -> bool {
         _ => never_errors(condition),
     };
     by_parts || is_same_for_all_rows()
+}
+
+/// Returns whether no part is the result of a plan, which may fail when a branch first needs it.
+fn runs_no_plan(expression: Expr<'_>) -> bool {
+    !expression.is_executor_parameter() && expression.children().into_iter().all(runs_no_plan)
 }
 
 fn none_errors(expressions: Vec<Expr<'_>>) -> bool {
