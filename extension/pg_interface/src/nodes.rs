@@ -243,6 +243,19 @@ impl<'p> Expr<'p> {
         unsafe { pg_sys::contain_volatile_functions(self.node) }
     }
 
+    /// Returns whether both are the same column to the planner, which goes by the number alone: an `UPDATE` of a
+    /// foreign table has the whole row as a record, too.
+    pub fn is_same_column(self, other: Expr<'_>) -> bool {
+        let place = |expression: Expr<'_>| {
+            // SAFETY: the node is valid and read by its tag.
+            (expression.tag() == NodeTag::T_Var).then(|| unsafe {
+                let column = expression.node.cast::<pg_sys::Var>();
+                ((*column).varno, (*column).varattno, (*column).varlevelsup)
+            })
+        };
+        place(self).is_some_and(|own| place(other) == Some(own))
+    }
+
     /// Returns whether both are equal (`equal`).
     pub fn is_same_as(self, other: Expr<'_>) -> bool {
         // SAFETY: both nodes are valid and read according to their tags.

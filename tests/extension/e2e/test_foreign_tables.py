@@ -92,12 +92,14 @@ def test_partitions_that_are_asked_at_once_stay_so(connection: Connection) -> No
     connection.execute("ALTER SERVER other OPTIONS (DROP async_capable)")
 
 
-def test_changed_rows(connection: Connection) -> None:
+@pytest.mark.parametrize("table", ["houses", "parts"])
+@pytest.mark.parametrize("call", [CALL, "predict('price', {})"])
+def test_changed_rows(connection: Connection, table: str, call: str) -> None:
     """An UPDATE writes its local predictions to the other server."""
     with connection.transaction(force_rollback=True):
-        connection.execute(f"UPDATE houses AS h SET age = {CALL.format('h')} WHERE id <= 500")
+        connection.execute(f"UPDATE {table} AS h SET age = {call.format('h')} WHERE id <= 500")
         differing = (
-            f"SELECT count(*) FROM houses AS n JOIN local_houses AS h USING (id) WHERE id <= 500 "
+            f"SELECT count(*) FROM {table} AS n JOIN local_houses AS h USING (id) WHERE id <= 500 "
             f"AND n.age IS DISTINCT FROM {CALL.format('h')}"
         )
         assert rows(connection, differing) == [(0,)]

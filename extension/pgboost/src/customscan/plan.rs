@@ -217,7 +217,9 @@ fn add_used<'p>(
     expression: Expr<'p>,
     used: &mut Vec<(TupleColumn, Expr<'p>)>,
 ) {
-    match available.iter().find(|(_, whole)| whole.is_same_as(expression)) {
+    let is_found =
+        |whole: Expr<'_>| whole.is_same_as(expression) || whole.is_same_column(expression);
+    match available.iter().find(|(_, whole)| is_found(*whole)) {
         Some(found) if used.iter().any(|(column, _)| *column == found.0) => {}
         Some(found) => used.push(*found),
         None => expression.children().into_iter().for_each(|part| add_used(available, part, used)),
