@@ -117,7 +117,7 @@ impl Columns {
 
 /// The types' numbers are those of `pg_type`: text, varchar, char and name; smallint, integer and bigint; boolean;
 /// real and double precision; numeric; date; timestamps. A numeric is a whole number to a category as far as the
-/// extension takes it for one.
+/// extension takes it for one: as `bigint`, or as its double up to 2^53.
 const READ: &str = "  t pg_catalog.oid[];
   b pg_catalog.oid;
   d pg_catalog.oid;
@@ -125,6 +125,7 @@ const READ: &str = "  t pg_catalog.oid[];
   x pg_catalog.text;
   v pg_catalog.text;
   w pg_catalog.text;
+  y pg_catalog.text;
   given pg_catalog.text := '';
   is_twice pg_catalog.bool := false;
 BEGIN
@@ -178,6 +179,8 @@ BEGIN
       ELSIF v IS NOT NULL THEN
         w := CASE WHEN kinds[i] OPERATOR(pg_catalog.=) 'integer' THEN '::pg_catalog.int8'
           ELSE '::pg_catalog.int8::pg_catalog.text' END;
+        y := CASE WHEN b OPERATOR(pg_catalog.=) 1700 THEN
+          pg_catalog.concat('CASE ', pg_catalog.replace(of_numeric, '?', x), ' END') END;
         IF b OPERATOR(pg_catalog.=) ANY ('{21,23,20,16}'::pg_catalog.oid[]) THEN
           v := pg_catalog.concat(v, w);
         ELSE
@@ -186,7 +189,11 @@ BEGIN
             CASE WHEN b OPERATOR(pg_catalog.=) 1700 THEN '-9223372036854775808' ELSE '-9007199254740992' END,
             ''' AND (', v, ') OPERATOR(pg_catalog.<=) ''',
             CASE WHEN b OPERATOR(pg_catalog.=) 1700 THEN '9223372036854775807' ELSE '9007199254740992' END,
-            ''' THEN (', v, ')', w, ' ELSE ',
+            ''' THEN (', v, ')', w,
+            ' WHEN (' OPERATOR(pg_catalog.||) y OPERATOR(pg_catalog.||) ') OPERATOR(pg_catalog.=) pg_catalog.trunc('
+              OPERATOR(pg_catalog.||) y OPERATOR(pg_catalog.||) ') AND pg_catalog.abs('
+              OPERATOR(pg_catalog.||) y OPERATOR(pg_catalog.||) ') OPERATOR(pg_catalog.<=) 9007199254740992 THEN ('
+              OPERATOR(pg_catalog.||) y OPERATOR(pg_catalog.||) ')' OPERATOR(pg_catalog.||) w, ' ELSE ',
             COALESCE(others[i], pg_catalog.concat(unknown, '((', v, ')::pg_catalog.text, ',
               pg_catalog.quote_literal(features[i]), ')')), pg_catalog.replace(w, '::pg_catalog.int8::', '::'),
             ' END END');

@@ -47,12 +47,32 @@ pub(super) fn body(kind: ArgumentType, unknown: UnknownCategory, precision: Prec
             (OF_NUMBER, format!("{NUMBER}{whole}    RETURN CASE {double} END;\n{NUMBER_END}"))
         }
         ArgumentType::Integer => {
-            (OF_NUMBER, format!("{INTEGER}{}{INTEGER_END}", raised_unless_given(raised)))
+            let given = raised_unless_given(raised);
+            (OF_CATEGORY, format!("{INTEGER}{}{INTEGER_OTHER}{given}{INTEGER_END}", whole("")))
         }
         ArgumentType::Text => ("", TEXT.to_owned()),
-        ArgumentType::Hashed => (OF_NUMBER, format!("{HASHED}{raised}{HASHED_END}")),
+        ArgumentType::Hashed => {
+            let whole = whole("::pg_catalog.text");
+            (OF_CATEGORY, format!("{HASHED}{whole}{raised}{HASHED_END}"))
+        }
     };
     format!("{START}{declared}{ABSENT}{read}{END}")
+}
+
+/// Returns the statements for a number that is a category if it is whole: as `bigint`, or else as the nearest
+/// double, which is sure to be one number up to 2^53.
+fn whole(cast: &str) -> String {
+    let double = double_of("n");
+    format!(
+        "    n := v::pg_catalog.numeric;
+    IF n OPERATOR(pg_catalog.=) pg_catalog.trunc(n) AND n OPERATOR(pg_catalog.>=) '-9223372036854775808'
+      AND n OPERATOR(pg_catalog.<=) '9223372036854775807'
+    THEN RETURN n::pg_catalog.int8{cast}; END IF;
+    d := CASE {double} END;
+    IF d OPERATOR(pg_catalog.=) pg_catalog.trunc(d) AND pg_catalog.abs(d) OPERATOR(pg_catalog.<=) 9007199254740992
+    THEN RETURN d::pg_catalog.int8{cast}; END IF;
+"
+    )
 }
 
 fn raised_unless_given(raised: &str) -> String {
@@ -98,6 +118,8 @@ const NUMBER_END: &str = "  END IF;
 
 const OF_NUMBER: &str = "  n pg_catalog.numeric;\n";
 
+const OF_CATEGORY: &str = "  n pg_catalog.numeric;\n  d pg_catalog.float8;\n";
+
 const RAISE: &str = "    RAISE EXCEPTION 'unknown category \"%\" for feature \"%\"', \
      $1 OPERATOR(pg_catalog.->>) $2, $2 USING ERRCODE = '22P02';
 ";
@@ -107,10 +129,9 @@ const INTEGER: &str = "  IF k OPERATOR(pg_catalog.=) 'boolean' THEN
   END IF;
   IF $1 OPERATOR(pg_catalog.->>) $2 OPERATOR(pg_catalog.=) 'NaN' THEN RETURN NULL; END IF;
   IF k OPERATOR(pg_catalog.=) 'number' THEN
-    n := v::pg_catalog.numeric;
-    IF n OPERATOR(pg_catalog.=) pg_catalog.trunc(n) AND pg_catalog.abs(n) OPERATOR(pg_catalog.<) 9223372036854775808
-    THEN RETURN n; END IF;
-  END IF;
+";
+
+const INTEGER_OTHER: &str = "  END IF;
   IF k OPERATOR(pg_catalog.=) 'number' OR ($1 OPERATOR(pg_catalog.->>) $2)
     OPERATOR(pg_catalog.=) ANY ('{Infinity,-Infinity}'::pg_catalog.text[]) THEN
 ";
@@ -131,9 +152,6 @@ const HASHED: &str = "  IF k OPERATOR(pg_catalog.=) 'string' THEN
     RETURN CASE WHEN v::pg_catalog.bool THEN '1' ELSE '0' END;
   END IF;
   IF k OPERATOR(pg_catalog.=) 'number' THEN
-    n := v::pg_catalog.numeric;
-    IF n OPERATOR(pg_catalog.=) pg_catalog.trunc(n) AND pg_catalog.abs(n) OPERATOR(pg_catalog.<) 9223372036854775808
-    THEN RETURN pg_catalog.trunc(n); END IF;
 ";
 
 const HASHED_END: &str = "    RETURN NULL;
