@@ -82,11 +82,10 @@ def test_losses_of_estimators_choose_the_metrics(connection: Connection) -> None
     boosted = HistGradientBoostingRegressor(loss="quantile", quantile=0.25, max_iter=5)
     quantile = make_pipeline(MinMaxScaler(), boosted).fit(numbers, NUMBER)
     pgboost.push(connection, "quantile", quantile)
-    with pytest.raises(pgboost.InvalidDataError, match="quantile_alpha"):
-        pgboost.evaluate(connection, "quantile", rows, "target")
-    found = pgboost.evaluate(connection, "quantile", rows, "target", quantile_alpha=[0.25])
-    expected = metrics.mean_pinball_loss(NUMBER, quantile.predict(numbers), alpha=0.25)
-    assert found.set_index("metric").value["quantile"] == pytest.approx(expected, rel=1e-6)
+    for level, given in ((0.25, {}), (0.75, {"quantile_alpha": [0.75]})):
+        found = pgboost.evaluate(connection, "quantile", rows, "target", **given)
+        expected = metrics.mean_pinball_loss(NUMBER, quantile.predict(numbers), alpha=level)
+        assert found.set_index("metric").value["quantile"] == pytest.approx(expected, rel=1e-6)
     hazard = xgboost.XGBRegressor(objective="survival:cox", n_estimators=3)
     survival = make_pipeline(MinMaxScaler(), hazard).fit(numbers, NUMBER - NUMBER.min() + 1)
     pgboost.push(connection, "hazard", survival)

@@ -121,7 +121,6 @@ SCORES: dict[str, Callable[..., Scores]] = {
     "class": of_classes,
 }
 ARGUMENTS = {
-    "quantiles": f", quantile_alpha => '{{{','.join(map(str, LEVELS))}}}'",
     "ranking": ", qid => 'query'",
 }
 WEIGHTS = {"equal": "1", "drawn": "weight"}

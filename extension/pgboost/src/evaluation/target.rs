@@ -226,7 +226,7 @@ const QUANTILES: [&str; 4] = ["reg:quantileerror", "quantile", "Quantile", "Mult
 const SURVIVAL: [&str; 4] = ["survival:cox", "survival:aft", "Cox", "SurvivalAft"];
 
 impl Task {
-    /// Determines the task of a model. `levels` are those of its quantiles.
+    /// Determines the task of a model. `levels` are those of its quantiles, if its file does not have them.
     ///
     /// # Errors
     /// [`Error::NoMetrics`], [`Error::QuantileLevels`], [`Error::Shape`] if it predicts several numbers.
@@ -252,12 +252,12 @@ impl Task {
             }
             (ModelTask::Ranking, 1) => Ok(Task::Ranking),
             (ModelTask::Regression, values) => {
-                let objective = loss(predictor, registry)?;
+                let (objective, known) = loss(predictor, registry, levels.is_none())?;
                 let model = predictor.model().to_owned();
                 if SURVIVAL.contains(&objective.as_str()) {
                     return Err(Error::NoMetrics { model, objective });
                 }
-                match levels {
+                match levels.or(known) {
                     Some(levels) => {
                         let levels = check_levels(model, values, levels)?;
                         Ok(Task::Quantiles(levels))
@@ -288,9 +288,23 @@ fn check_levels(model: String, values: usize, levels: Vec<f64>) -> Result<Vec<f6
     if fits { Ok(levels) } else { Err(Error::QuantileLevels { model, values }) }
 }
 
-/// Returns the objective or loss from the registry.
-fn loss(predictor: &SourcePredictor, registry: &Registry) -> Result<String> {
+/// Returns the objective or loss from the registry, and if asked for, the levels of its quantiles that the file
+/// has, as their decimals.
+fn loss(
+    predictor: &SourcePredictor,
+    registry: &Registry,
+    with_levels: bool,
+) -> Result<(String, Option<Vec<f64>>)> {
     let name = Reference::parse(predictor.model())?.name;
     let (model, version) = (predictor.resolved_model().named(*registry, name), predictor.version());
-    lookup::with_version(model, version, ReadSnapshot::Active, |stored| stored.loss())
+    lookup::with_version(model, version, ReadSnapshot::Active, |stored| {
+        let objective = stored.loss()?;
+        if !with_levels || !QUANTILES.contains(&objective.as_str()) {
+            return Ok((objective, None));
+        }
+        let levels = stored.levels(&objective)?;
+        let levels = levels.iter().filter_map(|level| level.to_string().parse().ok());
+        let levels: Vec<f64> = levels.collect();
+        Ok((objective, (!levels.is_empty()).then_some(levels)))
+    })
 }

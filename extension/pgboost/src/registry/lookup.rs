@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::ops::ControlFlow;
 
-use gbtrees::internals::{ArrayCategories, Ensemble, RealInput};
+use gbtrees::internals::{ArrayCategories, Ensemble, RealInput, has_levels};
 use gbtrees::{ErrorKind, Limits};
 use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::report::check_for_interrupts;
@@ -158,6 +158,20 @@ impl Stored<'_> {
     /// its attributes may have the loss.
     pub(crate) fn loss(&self) -> Result<String> {
         self.ensemble_attribute("loss").map_or_else(|| self.objective(), Ok)
+    }
+
+    /// Returns the quantiles or expectiles that the outputs of an objective are, if the file has them.
+    pub(crate) fn levels(&self, objective: &str) -> Result<Vec<f32>> {
+        match self.ensemble_attribute("level") {
+            Some(levels) => {
+                let levels = levels.split(',').map(str::parse::<f32>);
+                Ok(levels.collect::<std::result::Result<_, _>>().unwrap_or_default())
+            }
+            None if has_levels(objective) => {
+                self.model().map(|model| model.objective().levels().to_vec())
+            }
+            None => Ok(Vec::new()),
+        }
     }
 
     pub(crate) fn feature_names(&self) -> Vec<String> {

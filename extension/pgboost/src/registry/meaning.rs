@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use gbtrees::internals::{estimates_another, has_levels, is_another_link};
+use gbtrees::internals::{estimates_another, is_another_link};
 use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::{report, transaction};
 
@@ -80,17 +80,7 @@ pub(crate) struct Meaning {
 impl Meaning {
     fn of(stored: &Stored<'_>) -> Result<Meaning> {
         let objective = stored.loss()?;
-        // The file alone has them.
-        let levels = match stored.ensemble_attribute("level") {
-            Some(levels) => {
-                let levels = levels.split(',').map(str::parse::<f32>);
-                levels.collect::<std::result::Result<_, _>>().unwrap_or_default()
-            }
-            None if has_levels(&objective) => {
-                or_default(stored.model().map(|model| model.objective().levels().to_vec()))?
-            }
-            None => Vec::new(),
-        };
+        let levels = or_default(stored.levels(&objective))?;
         let image = images::image_of(stored).map(|image| {
             let image = image.model();
             (Inputs::of(image), image.class_threshold())
