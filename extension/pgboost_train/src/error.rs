@@ -81,6 +81,8 @@ error_table! {
         NUMERIC_VALUE_OUT_OF_RANGE,
         "target \"{column}\" must be {allowed} for objective {objective}, not {given}",
         hint "Filter such rows out, or choose another objective.";
+    Needed { by: String, needed: &'static str } =>
+        INVALID_PARAMETER_VALUE, "{by} needs {needed}";
     NoValues { column: String } =>
         INVALID_PARAMETER_VALUE, "there are no features to train on",
         detail "Column \"{column}\" is text and null in every row.";

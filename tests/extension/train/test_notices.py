@@ -112,8 +112,11 @@ def test_columns_of_one_value_or_none_are_trained_on(
     *[
         (f"{target} AS y2", f", features => '{{age}}', qid => 'y', "
          f"""params => '{{"objective": "{objective}"}}'""", "22003", "y2")
-        for objective, target in (("rank:ndcg", 0.5), ("rank:ndcg", 32), ("rank:map", 2))
+        for objective, target in (
+            ("rank:ndcg", 0.5), ("rank:ndcg", 32), ("rank:map", 2), ("rank:pairwise", -1),
+        )
     ],
+    ("-1 AS y2, 1 AS up", ", label_upper_bound => 'up'", "22003", "y2"),
 ], ids=str)  # fmt: skip
 def test_refusals_name_the_column(
     raises: Raises, columns: str, arguments: str, state: str, name: str

@@ -129,6 +129,15 @@ def test_json_beyond_the_limits_is_refused(raises: Raises, value: str) -> None:
     ("label_upper_bound => 'b', params => '{\"objective\": \"reg:gamma\"}'", "22023"),
     ("params => '{\"objective\": \"binary:logistic\"}'", "22023"),
     ("params => '{\"objective\": \"multi:softprob\", \"num_class\": 7}'", "22023"),
+    *[
+        (f"params => '{json.dumps(params)}'", "22023")
+        for params in (
+            {"objective": "survival:aft"}, {"objective": "reg:quantileerror"},
+            {"objective": "reg:expectileerror"}, {"eval_metric": "quantile"}, {"eval_metric": "expectile"},
+            {"eval_metric": ["rmse", "merror"]}, {"eval_metric": "mlogloss"},
+            {"eval_metric": "aft-nloglik"}, {"eval_metric": "interval-regression-accuracy"},
+        )
+    ],
 ])  # fmt: skip
 def test_arguments(raises: Raises, argument: str, sqlstate: str) -> None:
     raises(sqlstate, f"SELECT train_model('m', 'rows', 'y', {argument})")

@@ -118,8 +118,10 @@ def test_few_rows(connection: Connection, raises: Raises) -> None:
     for target in ("'only'::text", "true"):
         said = raises("22023", TRAIN, (f"SELECT a, {target} AS y FROM rows", "y"))
         assert "two distinct values, not of 1" in said.message_primary
-    said = raises("22000", "SELECT train_model('m', 'rows', 'y', eval_fraction => 1e-12)")
-    assert said.message_primary == "eval_fraction returns no rows"
+    for fraction, purpose in (("1e-12", "evaluate"), ("0.999999999999", "train")):
+        call = f"SELECT train_model('m', 'rows', 'y', eval_fraction => {fraction})"
+        message = f"eval_fraction leaves no rows to {purpose} on"
+        assert raises("22023", call).message_primary == message
     raises("22023", TRAIN, ("SELECT y FROM rows", "y"))
 
 
@@ -186,13 +188,15 @@ def test_values_that_cannot_be_features(
     ("'NaN'::real AS y", "22000"), ("'infinity'::real AS y", "22003"), ("'{}'::int[] AS y", "42804"),
     ("i AS y, NULL::real AS w", "22000"), ("i AS y, -1::real AS w", "22000"),
     ("i AS y, 'NaN'::real AS w", "22000"),
+    ("i AS y, 'NaN'::real AS u", "22000"), ("i AS y, i - 1 AS u", "22000"), ("0 AS y, 0 AS u", "22000"),
+    ("i AS y, '-infinity'::real AS u", "22000"),
 ])  # fmt: skip
-def test_values_that_cannot_be_targets_or_weights(
+def test_values_that_cannot_be_targets_weights_or_bounds(
     raises: Raises, columns: str, sqlstate: str
 ) -> None:
     query, name = f"SELECT i AS x, {columns} FROM generate_series(1, 10) AS i", columns[-1]
-    weight = ", weight => 'w'" if name == "w" else ""
-    said = raises(sqlstate, f"SELECT train_model('m', %s, 'y'{weight})", (query,))
+    role = {"w": ", weight => 'w'", "u": ", label_upper_bound => 'u'"}.get(name, "")
+    said = raises(sqlstate, f"SELECT train_model('m', %s, 'y'{role})", (query,))
     assert f'column "{name}"' in said.message_primary
 
 

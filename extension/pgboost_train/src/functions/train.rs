@@ -464,7 +464,9 @@ fn share(fraction: f64) -> Result<f64> {
     if fraction > 0.0 && fraction < 1.0 {
         return Ok(fraction);
     }
-    out_of_range("eval_fraction", fraction.to_string(), "between 0 and 1")
+    let given = format!("{fraction:?}").replace("inf", "Infinity");
+    let given = given.strip_suffix(".0").unwrap_or(&given).to_owned();
+    out_of_range("eval_fraction", given, "between 0 and 1")
 }
 
 fn out_of_range<T>(argument: &'static str, given: String, allowed: &'static str) -> Result<T> {

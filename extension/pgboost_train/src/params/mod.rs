@@ -102,13 +102,31 @@ impl Parameters {
         self.given.get(name).map(|value| value.as_array().map_or(1, Vec::len))
     }
 
+    /// Checks that there is what the objective and the metrics need.
+    pub(crate) fn check_needs(&self, objective: &Objective) -> Result<()> {
+        let fail = |by, needed| Err(Error::Needed { by, needed });
+        let absent = |name: &str| self.find_given(name).is_none();
+        if let Some(name) = objectives::needed_parameter(objective.name).filter(|n| absent(n)) {
+            return fail(format!("objective {}", objective.name), name);
+        }
+        for metric in &self.metrics {
+            let by = || format!("metric {metric}");
+            match objectives::needed_objective(metric) {
+                Some((target, needed)) if target != objective.target => return fail(by(), needed),
+                _ => (),
+            }
+            match metric.as_str() {
+                "quantile" if absent("quantile_alpha") => return fail(by(), "quantile_alpha"),
+                "expectile" if absent("expectile_alpha") => return fail(by(), "expectile_alpha"),
+                _ => (),
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the quantiles or expectiles of an objective that are given.
     pub(crate) fn levels(&self, objective: &str) -> Vec<f32> {
-        let name = match objective {
-            "reg:quantileerror" => "quantile_alpha",
-            "reg:expectileerror" => "expectile_alpha",
-            _ => return Vec::new(),
-        };
+        let Some(name) = objectives::needed_parameter(objective) else { return Vec::new() };
         let given = self.get(name).unwrap_or_default().trim_matches(['[', ']']);
         given.split(',').filter_map(|level| level.parse().ok()).collect()
     }

@@ -78,15 +78,15 @@ pub(crate) fn objective_names() -> impl Iterator<Item = &'static str> {
 /// A test of a target's values, and the description of the valid ones.
 pub(crate) type Allowed = (fn(f32) -> bool, &'static str);
 
-/// Returns the values that an objective allows, or `None` if libxgboost accepts all; `exp_gain` is the parameter
-/// `ndcg_exp_gain`.
+/// Returns the values that an objective allows, or `None` if libxgboost accepts all; `exp_gain` is whether the
+/// objective or a metric has gains of `ndcg_exp_gain`.
 pub(crate) fn allowed_targets(objective: &str, exp_gain: bool) -> Option<Allowed> {
     Some(match objective {
         "reg:logistic" => (|y| (0.0..=1.0).contains(&y), "between 0 and 1"),
         "reg:squaredlogerror" => (|y| y > -1.0, "greater than -1"),
         "reg:gamma" => (|y| y > 0.0, "greater than 0"),
-        "count:poisson" | "reg:tweedie" => (|y| y >= 0.0, "0 or more"),
-        "rank:ndcg" if exp_gain => {
+        "count:poisson" | "reg:tweedie" | "survival:aft" => (|y| y >= 0.0, "0 or more"),
+        "rank:ndcg" | "rank:pairwise" if exp_gain => {
             (|y| y.fract() == 0.0 && (0.0..=31.0).contains(&y), "a whole number between 0 and 31")
         }
         "rank:map" => (|y| y == 0.0 || y == 1.0, "0 or 1"),
@@ -144,6 +144,26 @@ pub(crate) fn metric_exists(name: &str) -> bool {
                 && number.parse().is_ok_and(|n: f64| n.is_finite() && n >= 0.0)
         }
         (None, _) => false,
+    }
+}
+
+/// Returns the parameter that an objective cannot do without.
+pub(crate) fn needed_parameter(objective: &str) -> Option<&'static str> {
+    match objective {
+        "reg:quantileerror" => Some("quantile_alpha"),
+        "reg:expectileerror" => Some("expectile_alpha"),
+        _ => None,
+    }
+}
+
+/// Returns the objectives that a metric is for, and their description, if it is not for all.
+pub(crate) fn needed_objective(metric: &str) -> Option<(Target, &'static str)> {
+    match metric {
+        "merror" | "mlogloss" => Some((Target::Classes, "an objective for several classes")),
+        "aft-nloglik" | "interval-regression-accuracy" => {
+            Some((Target::Bounds, "objective survival:aft"))
+        }
+        _ => None,
     }
 }
 

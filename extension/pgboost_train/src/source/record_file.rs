@@ -131,8 +131,7 @@ impl<'a> Records<'a> {
         };
         put(target);
         if let Some(column) = &columns.label_upper_bound {
-            // Without an upper bound the row is censored.
-            put(row.get(column.position).map_or(f32::INFINITY, columns::number));
+            put(upper_bound(column, row, target)?);
         }
         if self.layout.weight.is_some() {
             put(group_weight.map_or_else(|| weight(columns, row), Ok)?);
@@ -154,6 +153,23 @@ impl<'a> Records<'a> {
         self.allowed.map_or(Ok(()), |allowed| allowed.check(column, value))?;
         Ok(value)
     }
+}
+
+/// Returns the upper bound of a time; libxgboost would take any, and learn NaN.
+fn upper_bound(column: &UsedColumn, row: Row<'_>, lower: f32) -> Result<f32> {
+    // Without an upper bound the row is censored.
+    let upper = row.get(column.position).map_or(f32::INFINITY, columns::number);
+    if upper >= lower && upper > 0.0 {
+        return Ok(upper);
+    }
+    let what = if upper.is_nan() {
+        "is not a number, so it cannot be an upper bound"
+    } else if upper < lower {
+        "is less than the target, so it cannot be an upper bound"
+    } else {
+        "is not greater than 0, so it cannot be an upper bound"
+    };
+    Err(SourceError::ValueRefused { column: column.name.clone(), what }.into())
 }
 
 pub(crate) fn weight(columns: &Columns, row: Row<'_>) -> Result<f32> {

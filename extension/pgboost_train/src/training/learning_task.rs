@@ -54,6 +54,9 @@ impl Task {
             start.map(|start| start.objective).or(request.parameters.objective).or(fallback);
         if let Some(objective) = given {
             check(objective, columns)?;
+            if start.is_none() {
+                request.parameters.check_needs(objective)?;
+            }
         }
         let num_class = request.parameters.get("num_class").and_then(|count| count.parse().ok());
         let choice = ObjectiveChoice { given, num_class };
@@ -77,7 +80,11 @@ impl ObjectiveChoice {
     /// Returns the valid values of the target, if the objective is known and limits them.
     pub(crate) fn allowed_targets(&self, request: &Request) -> Option<AllowedTargets> {
         let objective = self.given?.name;
-        let exp_gain = request.parameters.get("ndcg_exp_gain") != Some("0");
+        let metrics = &request.parameters.metrics;
+        let has_gains = objective == "rank:ndcg"
+            || metrics.is_empty()
+            || metrics.iter().any(|metric| metric.starts_with("ndcg"));
+        let exp_gain = has_gains && request.parameters.get("ndcg_exp_gain") != Some("0");
         let allowed = allowed_targets(objective, exp_gain)?;
         Some(AllowedTargets { objective, allowed })
     }
@@ -135,7 +142,11 @@ fn check(objective: &Objective, columns: &Columns) -> Result<()> {
         (Target::Groups, false, _) => {
             fail("a ranking objective needs groups", "Name the column of the group with qid.")
         }
-        (Target::Groups, true, false) | (Target::Bounds, false, _) => numbers_only(columns),
+        (Target::Bounds, false, false) => fail(
+            "objective survival:aft needs upper bounds",
+            "Name their column with label_upper_bound; NULL in it is an unknown end.",
+        ),
+        (Target::Groups, true, false) | (Target::Bounds, false, true) => numbers_only(columns),
         (_, true, _) => {
             fail("qid is for ranking objectives", "Choose one of them, such as rank:ndcg.")
         }

@@ -261,17 +261,21 @@ impl<'a> Reader<'a> {
     pub(crate) fn finish(mut self, argument: &'static str) -> Result<Rows> {
         let weightless = self.columns.weight.as_ref().filter(|_| !self.rows.has_weight);
         let Rows { train, eval, skipped, .. } = &mut self.rows;
-        if train.rows() == 0 {
-            return Err(SourceError::NoRows { argument, skipped: *skipped }.into());
+        let hint = "Choose another fraction, or pass the rows for evaluation as eval_source.";
+        let fail = |message| Err(Error::Arguments { message, hint });
+        match (train.rows(), eval.as_ref().map(Set::rows)) {
+            (0, None | Some(0)) => {
+                return Err(SourceError::NoRows { argument, skipped: *skipped }.into());
+            }
+            (0, Some(_)) => return fail("eval_fraction leaves no rows to train on"),
+            (_, Some(0)) => return fail("eval_fraction leaves no rows to evaluate on"),
+            _ => (),
         }
         if let Some(weight) = weightless {
             return Err(Error::NoWeight { column: weight.name.clone() });
         }
         train.spool.finish()?;
         if let Some(eval) = eval {
-            if eval.rows() == 0 {
-                return Err(SourceError::NoRows { argument: "eval_fraction", skipped: 0 }.into());
-            }
             eval.spool.finish()?;
         }
         self.rows.folds = self.folds.as_ref().map(Folds::in_order).transpose()?;
