@@ -129,6 +129,7 @@ def test_json_beyond_the_limits_is_refused(raises: Raises, value: str) -> None:
     ("label_upper_bound => 'b', params => '{\"objective\": \"reg:gamma\"}'", "22023"),
     ("params => '{\"objective\": \"binary:logistic\"}'", "22023"),
     ("params => '{\"objective\": \"multi:softprob\", \"num_class\": 7}'", "22023"),
+    ("label_upper_bound => 'a', params => '{\"eval_metric\": \"rmse\"}'", "22023"),
     *[
         (f"params => '{json.dumps(params)}'", "22023")
         for params in (
@@ -136,6 +137,11 @@ def test_json_beyond_the_limits_is_refused(raises: Raises, value: str) -> None:
             {"objective": "reg:expectileerror"}, {"eval_metric": "quantile"}, {"eval_metric": "expectile"},
             {"eval_metric": ["rmse", "merror"]}, {"eval_metric": "mlogloss"},
             {"eval_metric": "aft-nloglik"}, {"eval_metric": "interval-regression-accuracy"},
+            {"objective": "multi:softprob", "eval_metric": "rmse"},
+            {"objective": "multi:softprob", "eval_metric": "error@0.3"},
+            {"objective": "reg:quantileerror", "quantile_alpha": [0.1, 0.9], "eval_metric": "mae"},
+            {"objective": "reg:expectileerror", "expectile_alpha": [0.1, 0.9], "eval_metric": "quantile",
+             "quantile_alpha": 0.5},
         )
     ],
 ])  # fmt: skip

@@ -102,23 +102,24 @@ impl Parameters {
         self.given.get(name).map(|value| value.as_array().map_or(1, Vec::len))
     }
 
-    /// Checks that there is what the objective and the metrics need.
-    pub(crate) fn check_needs(&self, objective: &Objective) -> Result<()> {
+    /// Checks that there is what the objective and the metrics need. A model that `continues` has its levels.
+    pub(crate) fn check_needs(&self, objective: &Objective, continues: bool) -> Result<()> {
         let fail = |by, needed| Err(Error::Needed { by, needed });
-        let absent = |name: &str| self.find_given(name).is_none();
-        if let Some(name) = objectives::needed_parameter(objective.name).filter(|n| absent(n)) {
+        let absent = |name: &&str| !continues && self.find_given(name).is_none();
+        let parameter = objectives::needed_parameter(objective.name);
+        if let Some(name) = parameter.filter(absent) {
             return fail(format!("objective {}", objective.name), name);
         }
+        let levels = parameter.and_then(|name| self.count(name)).unwrap_or(1);
         for metric in &self.metrics {
-            let by = || format!("metric {metric}");
-            match objectives::needed_objective(metric) {
-                Some((target, needed)) if target != objective.target => return fail(by(), needed),
-                _ => (),
-            }
-            match metric.as_str() {
-                "quantile" if absent("quantile_alpha") => return fail(by(), "quantile_alpha"),
-                "expectile" if absent("expectile_alpha") => return fail(by(), "expectile_alpha"),
-                _ => (),
+            let parameter = match metric.as_str() {
+                "quantile" => Some("quantile_alpha").filter(absent),
+                "expectile" => Some("expectile_alpha").filter(absent),
+                _ => None,
+            };
+            let needed = objectives::needed_by_metric(metric, objective, levels);
+            if let Some(needed) = needed.or(parameter) {
+                return fail(format!("metric {metric}"), needed);
             }
         }
         Ok(())

@@ -156,14 +156,28 @@ pub(crate) fn needed_parameter(objective: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns the objectives that a metric is for, and their description, if it is not for all.
-pub(crate) fn needed_objective(metric: &str) -> Option<(Target, &'static str)> {
-    match metric {
-        "merror" | "mlogloss" => Some((Target::Classes, "an objective for several classes")),
-        "aft-nloglik" | "interval-regression-accuracy" => {
-            Some((Target::Bounds, "objective survival:aft"))
+/// Returns what a metric needs, unless it can be computed of an objective, of which there are `levels` quantiles
+/// or expectiles.
+pub(crate) fn needed_by_metric(
+    metric: &str,
+    objective: &Objective,
+    levels: usize,
+) -> Option<&'static str> {
+    let needed = |what, is_there: bool| (!is_there).then_some(what);
+    match (metric_base(metric), objective.target) {
+        ("merror" | "mlogloss", target) => {
+            needed("an objective for several classes", target == Target::Classes)
         }
-        _ => None,
+        ("aft-nloglik" | "interval-regression-accuracy", target) => {
+            needed("objective survival:aft", target == Target::Bounds)
+        }
+        (_, Target::Bounds) => Some("an objective without upper bounds"),
+        ("auc" | "aucpr", Target::Classes) => None,
+        ("quantile", _) if objective.name == "reg:quantileerror" => None,
+        ("expectile", _) if objective.name == "reg:expectileerror" => None,
+        (_, target) => {
+            needed("an objective with one output", target != Target::Classes && levels < 2)
+        }
     }
 }
 

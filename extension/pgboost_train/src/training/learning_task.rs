@@ -54,9 +54,7 @@ impl Task {
             start.map(|start| start.objective).or(request.parameters.objective).or(fallback);
         if let Some(objective) = given {
             check(objective, columns)?;
-            if start.is_none() {
-                request.parameters.check_needs(objective)?;
-            }
+            request.parameters.check_needs(objective, start.is_some())?;
         }
         let num_class = request.parameters.get("num_class").and_then(|count| count.parse().ok());
         let choice = ObjectiveChoice { given, num_class };

@@ -71,9 +71,7 @@ pub(crate) fn read<'a>(
         rows.eval = Some(read_eval(eval, request, &columns, &mut dictionaries, allowed, progress)?);
     }
     let task = task.with_classes(&columns, &dictionaries)?;
-    if start.is_none() {
-        request.parameters.check_needs(task.objective)?;
-    }
+    request.parameters.check_needs(task.objective, start.is_some())?;
     let record = record_file::layout(&columns, request.folds().is_some()).record;
     let (mut features, recode) = described(&columns, &dictionaries, &task);
     let left_out = if start.is_some() {
