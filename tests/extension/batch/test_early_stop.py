@@ -73,8 +73,7 @@ def test_a_part_without_columns_in_a_branch_is_not_evaluated_early(
     connection: Connection, part: str
 ) -> None:
     query = (
-        "SELECT id, predict('price', area, rooms, age) FROM homes"
-        f" WHERE id < 100 OR area > {part}"
+        f"SELECT id, predict('price', area, rooms, age) FROM homes WHERE id < 100 OR area > {part}"
     )
     with connection.transaction(force_rollback=True), connection.cursor() as cursor:
         cursor.execute(f"DECLARE c CURSOR FOR {query}")
