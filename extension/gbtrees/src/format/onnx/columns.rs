@@ -295,3 +295,16 @@ impl ColumnTable {
         Ok(Some(ColumnTable { columns: TableColumns::Each(joined), ..**first }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_of_an_unknown_number_are_as_many_as_the_last_that_is_picked() {
+        let all = ColumnTable::input(0, None, element::FLOAT);
+        assert_eq!(all.sources(), 0);
+        let picked = all.picked(&[3.0, 0.0], &Limits::default()).unwrap().unwrap();
+        assert_eq!(picked.sources(), 4);
+    }
+}
