@@ -96,7 +96,9 @@ pub(crate) fn never_errors(expression: Expr<'_>) -> bool {
     match kind(expression) {
         ExprKind::Column | ExprKind::Constant | ExprKind::Parameter => true,
         ExprKind::Plain | ExprKind::Placeholder => none_errors(expression.children()),
-        ExprKind::Branching => runs_no_plan(expression) && none_errors(expression.children()),
+        ExprKind::Branching => {
+            has_no_executor_parameter(expression) && none_errors(expression.children())
+        }
         ExprKind::Calling => functions_never_fail() && none_errors(expression.children()),
         ExprKind::Failing | ExprKind::Aggregate | ExprKind::Subquery | ExprKind::Other => false,
     }
@@ -119,8 +121,9 @@ pub(crate) fn never_errors_later(condition: Expr<'_>) -> bool {
 }
 
 /// Returns whether no part is the result of a plan, which may fail when a branch first needs it.
-fn runs_no_plan(expression: Expr<'_>) -> bool {
-    !expression.is_executor_parameter() && expression.children().into_iter().all(runs_no_plan)
+fn has_no_executor_parameter(expression: Expr<'_>) -> bool {
+    !expression.is_executor_parameter()
+        && expression.children().into_iter().all(has_no_executor_parameter)
 }
 
 fn none_errors(expressions: Vec<Expr<'_>>) -> bool {
