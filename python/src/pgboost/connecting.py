@@ -17,6 +17,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import psycopg
 from psycopg import sql
+from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
 from .errors import ArgumentError, PgboostWarning, told, warn
@@ -32,8 +33,6 @@ _SETTINGS = """
      WHERE setting !~ ('^' || pattern || '$')
 """
 _RESTORED = "SELECT pg_catalog.set_config(%s, %s, %s)"
-# The states of a connection of libpq that takes statements, without and with a transaction.
-_IDLE, _IN_TRANSACTION = 0, 2
 # Connections to whose messages a call listens, so that a call inside it does not repeat them.
 _HEARD: set[int] = set()
 
@@ -92,16 +91,19 @@ class Database:
 
     @contextmanager
     def exact(self) -> Iterator[None]:
-        """Has values sent and read whole; at the end the settings are as they were."""
+        """Sets what keeps values whole on their way, and at the end what was set before."""
         state = self.connection.info.transaction_status
-        is_local = not self.connection.autocommit or state == _IN_TRANSACTION
+        is_local = not self.connection.autocommit or state == TransactionStatus.INTRANS
         query = sql.SQL(_SETTINGS).format(sql.SQL(self._encoding))
         changed = self.fetched(query, [is_local])[1]
         try:
             yield
         finally:
             # A transaction that has failed restores them when it is rolled back.
-            if self.connection.info.transaction_status in (_IDLE, _IN_TRANSACTION):
+            if self.connection.info.transaction_status in (
+                TransactionStatus.IDLE,
+                TransactionStatus.INTRANS,
+            ):
                 for before in changed:
                     # Of SQL_ASCII, psycopg reads texts as bytes.
                     texts = [one.decode() if isinstance(one, bytes) else one for one in before]

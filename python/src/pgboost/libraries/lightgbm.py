@@ -83,8 +83,9 @@ def _inputs(booster: lightgbm.Booster, text: str) -> Inputs:
     threshold = _numbers("threshold", text)
     numeric = _numbers("decision_type", text).astype(int) & _CATEGORICAL == 0
     named = booster.pandas_categorical or []
-    codes = _codes(text)
-    columns = _columns_of(named, text, codes) if named else codes
+    infos = _infos(text)
+    codes = _codes(text, infos)
+    columns = _columns_of(named, infos, codes) if named else codes
     if columns is None:
         raise UnsupportedModelError(
             "rows can be neither drawn nor read from a CSV, since the file does not say which features its"
@@ -110,10 +111,9 @@ def _numbers(key: str, text: str) -> Any:
     return np.array(" ".join(lines).split(), np.float64)
 
 
-def _codes(text: str) -> dict[int, list[int]]:
+def _codes(text: str, infos: list[str]) -> dict[int, list[int]]:
     """Returns the codes of each categorical feature, by its position."""
     declared = re.search(r"^\[categorical_feature: ([\d,]+)\]$", text, re.MULTILINE)
-    infos = _infos(text)
     columns = [int(column) for column in declared[1].split(",")] if declared else []
     found = {
         column: [int(code) for code in info.split(":")]
@@ -129,14 +129,16 @@ def _infos(text: str) -> list[str]:
     return str(line).split(" ")
 
 
-def _columns_of(lists: list[Any], text: str, codes: dict[int, list[int]]) -> list[int] | None:
+def _columns_of(
+    lists: list[Any], infos: list[str], codes: dict[int, list[int]]
+) -> list[int] | None:
     """Returns the column of each list of categories if there is one way to assign them, as the server does.
 
     Lists are in the order of columns. Each categorical column has one; of others, ordered ones have.
     """
     # By number of lists before it, up to two ways to assign the others to the columns from here on.
     ways: list[list[Any]] = [*([] for _ in lists), [()]]
-    for column, info in reversed([*enumerate(_infos(text))]):
+    for column, info in reversed([*enumerate(infos)]):
         passed = [[] if column in codes else of for of in ways]
         for place, values in enumerate(lists):
             fits = _fits(info, codes.get(column, ()), len(values))
@@ -191,6 +193,7 @@ def ensemble_of(model: Any) -> Ensemble:
         link = "signed_square"
     slopes = [float(word[8:]) for word in words if word.startswith("sigmoid:")]
     others["slope"] = slopes[0] if slopes else 1.0
+    codes = _codes(text, _infos(text)) if coded else {}
     return Ensemble(
         trees,
         lightgbm.__version__,
@@ -198,7 +201,7 @@ def ensemble_of(model: Any) -> Ensemble:
         task,
         link,
         "float64",
-        {feature: list(range(_number_of_codes(trees, feature, text))) for feature in coded},
+        {feature: list(range(_number_of_codes(trees, feature, codes))) for feature in coded},
         others=others,
         labels=[label_text(label) for label in getattr(model, "classes_", ())] or None,
         missing=(_BELOW_ZERO, _ZERO) if zero else None,
@@ -207,12 +210,12 @@ def ensemble_of(model: Any) -> Ensemble:
     )
 
 
-def _number_of_codes(trees: list[Tree], feature: int, text: str) -> int:
+def _number_of_codes(trees: list[Tree], feature: int, trained: dict[int, list[int]]) -> int:
     """Returns one more than the largest code of the feature, in training or in a set."""
     sets = (
         tree.sets[node] for tree in trees for node in tree.sets if tree.feature[node] == feature
     )
-    return max(max(codes, default=0) for codes in (*sets, _codes(text)[feature])) + 1
+    return max(max(codes, default=0) for codes in (*sets, trained[feature])) + 1
 
 
 def _fields(block: str) -> dict[str, str]:
