@@ -32,6 +32,26 @@ def cluster() -> Iterator[Cluster]:
     stop(STATE, delete=os.environ.get("PGBOOST_TEST_KEEP") != "1")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def no_role_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Drops the roles that a module leaves behind, which are the cluster's: another module may create its own."""
+    items = (item for item in request.session.items if item.path == request.path)
+    if not any("cluster" in item.fixturenames for item in items):
+        yield
+        return
+    cluster = request.getfixturevalue("cluster")
+    yield
+    with cluster.connect() as superuser:
+        left = "SELECT quote_ident(rolname) FROM pg_roles WHERE oid >= 16384"
+        if not (roles := ", ".join(role for (role,) in superuser.execute(left))):
+            return
+        databases = superuser.execute("SELECT datname FROM pg_database WHERE datallowconn")
+        for (database,) in databases.fetchall():
+            with cluster.connect(database) as inside:
+                inside.execute(f"REASSIGN OWNED BY {roles} TO CURRENT_USER; DROP OWNED BY {roles}")
+        superuser.execute(f"DROP ROLE {roles}")
+
+
 @pytest.fixture(scope="module")
 def dbname(cluster: Cluster, request: pytest.FixtureRequest) -> str:
     """The module's own database, newly created, with the extension in it."""
