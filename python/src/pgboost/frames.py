@@ -77,6 +77,11 @@ def _of_polars(column: Any) -> Any:
     return column.to_numpy()
 
 
+def joined(name: Any) -> str:
+    """Returns a column's name, of which XGBoost joins the levels by blanks."""
+    return " ".join(map(str, name)) if isinstance(name, tuple) else str(name)
+
+
 def columns_of(frame: Any) -> list[tuple[str, Any]]:
     """Returns the names and the columns of a frame that `framed` returns."""
     import pandas

@@ -5,7 +5,7 @@ Missing values are NULL. Predictions create nothing, so a standby can make them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,7 +14,7 @@ from psycopg import sql
 from .connecting import Database
 from .errors import InvalidDataError, translated
 from .extension import Extension
-from .frames import array_of, columns_of, framed, numbers, objects_of, quoted, type_of
+from .frames import array_of, columns_of, framed, joined, numbers, objects_of, quoted, type_of
 
 # PostgreSQL's functions have at most 100 arguments, the name of the model included.
 MAX_COLUMNS = 99
@@ -102,9 +102,7 @@ def of_features(frame: Any, features: Sequence[str] | None, by_position: bool) -
     """
     frame = framed(frame)
     names = {str(name): name for name in getattr(frame, "columns", ())}
-    # The levels of a name, as XGBoost joins them.
-    joined = {" ".join(map(str, name)): name for name in names.values() if isinstance(name, tuple)}
-    names = {**joined, **names}
+    names = {**{joined(name): name for name in names.values()}, **names}
     absent = [feature for feature in features or () if feature not in names]
     if features and not absent:
         frame = frame[[names[feature] for feature in features]]
@@ -181,12 +179,18 @@ def source_of(database: Database, given: Any, model: str | None = None) -> Itera
     if isinstance(given, str):
         yield given
         return
-    rows = Rows(framed(given))
+    frame = framed(given)
+    rows = Rows(frame)
     rows.form = "columns"
-    if None in rows.types.values():
-        found = {} if model is None else _numbers(Extension(database), model)
-        for name, kind in rows.types.items():
-            rows.types[name] = kind or ("double precision" if found.get(name) else "text")
+    others = [name for name in getattr(frame, "columns", ()) if not isinstance(name, str)]
+    found = {}
+    if model is not None and (others or None in rows.types.values()):
+        found = _numbers(Extension(database), model)
+    renamed = {str(name): _renamed(name, found) for name in others}
+    rows.types = {
+        name: kind or ("double precision" if found.get(name) else "text")
+        for name, kind in ((renamed.get(name, name), kind) for name, kind in rows.types.items())
+    }
     columns = sql.SQL(", ").join(
         sql.SQL("{} {}").format(sql.Identifier(column), sql.SQL(kind))
         for column, kind in rows.types.items()
@@ -200,6 +204,12 @@ def source_of(database: Database, given: Any, model: str | None = None) -> Itera
             database.fetched(insert, arrays)
         yield _TABLE.as_string(None)
         database.fetched(sql.SQL("DROP TABLE {}").format(_TABLE))
+
+
+def _renamed(name: Any, features: Collection[str]) -> str:
+    """Returns the name of a column of which the name is no text: its feature's, if a library has named it."""
+    names = (str(name), joined(name), f"f{name}")
+    return next((one for one in names if one in features), joined(name))
 
 
 def _numbers(extension: Extension, model: str) -> dict[str, bool]:
