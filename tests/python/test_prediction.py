@@ -1,7 +1,7 @@
 """Frames are predicted and explained in SQL through every kind of connection."""
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from psycopg import Connection
 
 import lightgbm
 import pgboost
-from tests.connections import make_table
+from tests.connections import Connect, make_table
 from tests.python.models import FRAME, NUMBER, THREE, Changed
 from tools.cluster import Cluster
 
@@ -106,6 +106,29 @@ def test_settings_of_a_session_change_no_value(
         assert pgboost.models(connection)[0].loaded_at.year > 2000
         cursor.execute("SELECT convert_to(current_setting(%s), 'UTF8')", [name])
         assert bytes(cursor.fetchone()[0]).decode() == value
+
+
+def test_a_call_asks_the_session_once(connect: Connect, regressor: xgboost.XGBRegressor) -> None:
+    """Where the extension is, and the settings: a server may be far away."""
+    sent: list[Any] = []
+
+    class Counted(psycopg.Cursor):
+        def execute(self, query: Any, *arguments: Any, **options: Any) -> Any:
+            sent.append(query)
+            return super().execute(query, *arguments, **options)
+
+    connection = connect()
+    connection.cursor_factory = Counted
+    calls: list[tuple[Callable[[], Any], int]] = [
+        (lambda: pgboost.predict(connection, "number", FRAME), 3),
+        (lambda: pgboost.deploy(connection, "number@1"), 2),
+        (lambda: pgboost.drift(connection, "number", "nowhere"), 2),
+    ]
+    for call, count in calls:
+        sent.clear()
+        with suppress(pgboost.PgboostError):
+            call()
+        assert len(sent) == count, sent
 
 
 @pytest.mark.parametrize("autocommit", [False, True])

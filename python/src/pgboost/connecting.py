@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from typing import Any, ClassVar, TypeAlias
@@ -24,13 +24,14 @@ from .errors import ArgumentError, PgboostWarning, told, warn
 
 # psycopg.Connection, its pool, psycopg2's, SQLAlchemy's Engine, Connection or Session, or a string.
 Connection: TypeAlias = Any
-# Changes settings that would shorten numbers, or have dates, NULL or texts written in another way.
-_SETTINGS = """
-    SELECT name, setting, pg_catalog.set_config(name, needed, %s)
-      FROM (SELECT *, pg_catalog.current_setting(name) AS setting
-              FROM (VALUES ('extra_float_digits', '1', '[123]'), ('datestyle', 'ISO', 'ISO.*'),
-                           ('array_nulls', 'on', 'on'){}) AS s (name, needed, pattern)) AS t
-     WHERE setting !~ ('^' || pattern || '$')
+# With a value, changes settings that would shorten numbers, or write dates, NULL or texts in another way.
+_FIRST = """
+    SELECT {}, ARRAY(
+        SELECT ARRAY[name, setting, pg_catalog.set_config(name, needed, %s)]
+          FROM (SELECT *, pg_catalog.current_setting(name) AS setting
+                  FROM (VALUES ('extra_float_digits', '1', '[123]'), ('datestyle', 'ISO', 'ISO.*'),
+                               ('array_nulls', 'on', 'on'){}) AS s (name, needed, pattern)) AS t
+         WHERE setting !~ ('^' || pattern || '$'))
 """
 _RESTORED = "SELECT pg_catalog.set_config(%s, %s, %s)"
 # Connections to whose messages a call listens, so that a call inside it does not repeat them.
@@ -47,6 +48,8 @@ class Database:
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
+        # The settings that were changed: name, value before, and value now.
+        self._changed: list[list[Any]] = []
 
     @property
     def dbname(self) -> str:
@@ -89,13 +92,16 @@ class Database:
         finally:
             self.connection.remove_notice_handler(handle)
 
+    def first(self, value: sql.Composable, parameters: Sequence[Any] = ()) -> Any:
+        """Returns a value by a call's first query, which also sets what keeps the next ones' values whole."""
+        query = sql.SQL(_FIRST).format(value, sql.SQL(self._encoding))
+        ((found, changed),) = self.fetched(query, [*parameters, self._is_local()])[1]
+        self._changed += changed
+        return found
+
     @contextmanager
-    def exact(self) -> Iterator[None]:
-        """Sets what keeps values whole on their way, and at the end what was set before."""
-        state = self.connection.info.transaction_status
-        is_local = not self.connection.autocommit or state == TransactionStatus.INTRANS
-        query = sql.SQL(_SETTINGS).format(sql.SQL(self._encoding))
-        changed = self.fetched(query, [is_local])[1]
+    def restored(self) -> Iterator[None]:
+        """Sets at the end what was set before `first`."""
         try:
             yield
         finally:
@@ -104,10 +110,14 @@ class Database:
                 TransactionStatus.IDLE,
                 TransactionStatus.INTRANS,
             ):
-                for before in changed:
+                for before in self._changed:
                     # Of SQL_ASCII, psycopg reads texts as bytes.
                     texts = [one.decode() if isinstance(one, bytes) else one for one in before]
-                    self.fetched(sql.SQL(_RESTORED), [*texts[:2], is_local])
+                    self.fetched(sql.SQL(_RESTORED), [*texts[:2], self._is_local()])
+
+    def _is_local(self) -> bool:
+        state = self.connection.info.transaction_status
+        return not self.connection.autocommit or state == TransactionStatus.INTRANS
 
     def _cursor(self) -> Any:
         kind, raw = self.connection.cursor_factory, getattr(psycopg, "RawCursor", None)
@@ -171,11 +181,12 @@ def connected(connection: Connection) -> Iterator[Database]:
         with _opened(connection) as database:
             key = id(database.connection)
             if key in _HEARD:
-                yield database
+                with database.restored():
+                    yield database
                 return
             _HEARD.add(key)
             try:
-                with database.heard(messages.append), database.exact():
+                with database.heard(messages.append), database.restored():
                     yield database
             finally:
                 _HEARD.remove(key)

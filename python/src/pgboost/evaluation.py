@@ -61,8 +61,10 @@ def drift(connection: Connection, model: str, source: Any) -> pandas.DataFrame:
 @translated(InvalidDataError)
 def set_baseline(connection: Connection, model: str, source: Any) -> None:
     """Stores the distribution of each feature in the source, for `drift` to compare with."""
-    with connected(connection) as database, source_of(database, source, model) as rows:
-        Extension(database).call("set_baseline", {"model": model, "source": rows})
+    with connected(connection) as database:
+        extension = Extension(database)
+        with source_of(extension, source, model) as rows:
+            extension.call("set_baseline", {"model": model, "source": rows})
 
 
 @translated(InvalidDataError)
@@ -115,9 +117,11 @@ def _table(function: str, given: dict[str, Any]) -> pandas.DataFrame:
     """Calls a function of a source that returns a table, with the arguments of the caller."""
     connection, source = given["connection"], given["source"]
     model = given.get("model", given.get("baseline"))
-    with connected(connection) as database, source_of(database, source, model) as rows:
-        arguments = {name: value for name, value in given.items() if name != "connection"}
-        return Extension(database).table(function, {**arguments, "source": rows})
+    arguments = {name: value for name, value in given.items() if name != "connection"}
+    with connected(connection) as database:
+        extension = Extension(database)
+        with source_of(extension, source, model) as rows:
+            return extension.table(function, {**arguments, "source": rows})
 
 
 def _numbers(values: pandas.Series) -> pandas.Series:

@@ -30,9 +30,9 @@ _TYPES: dict[str, tuple[str, type, str]] = {
 }
 
 _SCHEMA = """
-    SELECT n.nspname
-      FROM pg_catalog.pg_extension AS e JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace
-     WHERE e.extname = %s
+    (SELECT n.nspname
+       FROM pg_catalog.pg_extension AS e JOIN pg_catalog.pg_namespace AS n ON n.oid = e.extnamespace
+      WHERE e.extname = %s)
 """
 _TAKES = """
     SELECT bool_or(%s = ANY (p.proargnames))
@@ -50,13 +50,12 @@ class Extension:
 
     def __init__(self, database: Database, name: str = "pgboost") -> None:
         self.database = database
-        found = self.rows(sql.SQL(_SCHEMA), [name])
-        if not found:
+        self._schema = database.first(sql.SQL(_SCHEMA), [name])
+        if self._schema is None:
             message = (
                 f"database {database.dbname!r} has no extension {name}: CREATE EXTENSION {name}"
             )
             raise ExtensionMissingError(message)
-        self._schema = found[0][0]
 
     def name(self, name: str) -> sql.Identifier:
         """Returns the qualified name of a function or view."""

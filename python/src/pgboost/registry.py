@@ -124,7 +124,7 @@ def push(  # noqa: PLR0913 (all but three are options)
                 _require_same(extension, f"{name}@{version}", file, check, given)
             reference = f"{name}@{version}"
             if baseline is not False:
-                with source_of(database, rows, reference) as source:
+                with source_of(extension, rows, reference) as source:
                     extension.call("set_baseline", {"model": reference, "source": source})
             if comment is not None:
                 extension.call("set_model_comment", {"model": reference, "comment": comment})

@@ -11,7 +11,6 @@ from typing import Any
 
 from psycopg import sql
 
-from .connecting import Database
 from .errors import InvalidDataError, translated
 from .extension import Extension
 from .frames import array_of, columns_of, framed, joined, numbers, objects_of, quoted, type_of
@@ -171,7 +170,7 @@ def predicted(
 
 
 @contextmanager
-def source_of(database: Database, given: Any, model: str | None = None) -> Iterator[str]:
+def source_of(extension: Extension, given: Any, model: str | None = None) -> Iterator[str]:
     """Yields the text of a table or a query; a frame is in a temporary table meanwhile.
 
     A column without any value has the type that the model's feature takes, or is text.
@@ -185,7 +184,7 @@ def source_of(database: Database, given: Any, model: str | None = None) -> Itera
     others = [name for name in getattr(frame, "columns", ()) if not isinstance(name, str)]
     found = {}
     if model is not None and (others or None in rows.types.values()):
-        found = _numbers(Extension(database), model)
+        found = _numbers(extension, model)
     renamed = {str(name): _renamed(name, found) for name in others}
     rows.types = {
         name: kind or ("double precision" if found.get(name) else "text")
@@ -198,6 +197,7 @@ def source_of(database: Database, given: Any, model: str | None = None) -> Itera
     insert = sql.SQL("INSERT INTO {} SELECT {} FROM {} ORDER BY {}").format(
         _TABLE, rows.arguments(), rows.relation(), _ROW
     )
+    database = extension.database
     with database.transaction():
         database.fetched(sql.SQL("CREATE TABLE {} ({})").format(_TABLE, columns))
         for arrays in rows.chunks():

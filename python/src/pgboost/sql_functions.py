@@ -112,6 +112,7 @@ def verify_sql(
     if file.values is None:
         raise UnsupportedModelError("verify_sql needs the model's object, not its file")
     with connected(connection) as database:
+        database.first(sql.NULL)
         arguments = _arguments(database, schema, name)
         features = _features(file, arguments)
         if frame is None:

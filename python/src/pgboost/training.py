@@ -58,7 +58,7 @@ def train(  # noqa: PLR0913 (SQL's arguments)
     with connected(connection) as database:
         extension = Extension(database, "pgboost_train")
         shown = _shown(extension) if progress else nullcontext()
-        with source_of(database, source) as rows, shown:
+        with source_of(extension, source) as rows, shown:
             return extension.table("train_model", {**given, "source": rows})
 
 
