@@ -34,7 +34,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module", autouse=True)
 def no_role_left(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Drops the roles that a module leaves behind, which are the cluster's: another module may create its own."""
+    """Drops the roles that a module leaves in the cluster, where another module may create its own."""
     items = (item for item in request.session.items if item.path == request.path)
     if not any("cluster" in item.fixturenames for item in items):
         yield

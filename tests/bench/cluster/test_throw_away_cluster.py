@@ -33,7 +33,7 @@ def answer(cluster: Cluster) -> int:
 
 
 @pytest.fixture
-def cluster(state: Path) -> Cluster:
+def running(state: Path) -> Cluster:
     """A running cluster."""
     return start(state, PREFERRED_PORT)[0]
 
@@ -90,28 +90,28 @@ def test_files_lie_elsewhere_only_where_they_must(name: str, mode: int, inside: 
         assert directory.stat().st_mode & 0o777 == mode
 
 
-def test_it_is_closed_to_others(cluster: Cluster) -> None:
+def test_it_is_closed_to_others(running: Cluster) -> None:
     with pytest.raises(psycopg.OperationalError, match="password"):
-        psycopg.connect(host="127.0.0.1", port=cluster.port, user="postgres", dbname="postgres")
-    assert Path(cluster.host).stat().st_mode & 0o077 == 0
+        psycopg.connect(host="127.0.0.1", port=running.port, user="postgres", dbname="postgres")
+    assert Path(running.host).stat().st_mode & 0o077 == 0
 
 
-def test_programs_reach_the_database_through_the_environment(cluster: Cluster) -> None:
+def test_programs_reach_the_database_through_the_environment(running: Cluster) -> None:
     done = subprocess.run(
         ["psql", "-XAtc", "SELECT current_user || ' ' || current_database()"],
-        env=cluster.environment("template1"), capture_output=True, text=True, check=True,
+        env=running.environment("template1"), capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout == "postgres template1\n"
 
 
 def test_a_copied_repository_leaves_the_original_cluster_alone(
-    state: Path, cluster: Cluster
+    state: Path, running: Cluster
 ) -> None:
     copy = state.with_name("copy")
     copy.mkdir()
     shutil.copy(state / RECORD, copy)
     assert not stop(copy, delete=True)
-    assert answer(cluster) == 42
+    assert answer(running) == 42
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
