@@ -246,7 +246,7 @@ bench: bench-install ## the same with all cells, half an hour; its results make 
 	@bench/run
 
 bench-split: ## compare over a network: three hosts on this machine, with a delay; as root
-	@for role in server store client; do bench/provision/$$role.sh; done
+	@for role in server store client; do bench/provision/host.sh $$role; done
 	@bench/delay_line/build.sh
 	@bench/run --workload split
 

@@ -62,7 +62,9 @@ def test_the_pooler_and_the_service_of_compose_are_those_of_the_comparison(tmp_p
 def test_hosts_of_aws_are_measured_by_the_harness_with_what_generators_and_services_need() -> None:
     """The harness runs as a user who may have no compiler, so that root builds what it would build."""
     assert '"$root/bench/run" --topology "$topology" "$@"' in (AWS / "run").read_text()
-    scripts = {role: (PROVISION / f"{role}.sh").read_text() for role in ROLES}
+    script = (PROVISION / "host.sh").read_text()
+    scripts = dict(re.findall(r"^(\w+)\(\) {\n(.*?)^}", script, re.M | re.S))
+    assert {*ROLES} <= scripts.keys()
     assert "bench-packages venv" in scripts["client"]
     assert "tools/toolchain/vegeta.sh" in scripts["client"]
     assert "bench-install" in scripts["server"]

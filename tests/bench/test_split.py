@@ -180,11 +180,11 @@ def test_the_delay_line_reports_errors(
 
 
 @pytest.mark.parametrize("role", [*ROLES, "nowhere"])
-def test_each_host_is_made_ready_by_the_script_of_its_role(role: str, tmp_path: Path) -> None:
+def test_each_host_is_made_ready_for_its_role(role: str, tmp_path: Path) -> None:
     """In a namespace, from which no package registry can be reached."""
-    script = str(ROOT / "bench" / "provision" / f"{role.replace('nowhere', 'server')}.sh")
+    host = [str(ROOT / "bench" / "provision" / "host.sh"), role.replace("nowhere", "server")]
     lacking = {"PG_CONFIG": str(tmp_path / "pg_config")} if role == "nowhere" else {}
-    command, environment = ["unshare", "--net", script], os.environ | lacking
+    command, environment = ["unshare", "--net", *host], os.environ | lacking
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     said = done.stdout + done.stderr
     if not lacking:

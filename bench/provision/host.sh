@@ -1,13 +1,12 @@
-# shellcheck shell=bash
-# Sourced by the scripts of the roles: what they share.
+#!/usr/bin/env bash
+# Turns a fresh Debian 12 host into one side of the comparison: host.sh server|store|client [--tune]
 #
-# A role script turns a fresh Debian 12 host into one side of the comparison, and does next to nothing where
-# everything is there. It runs as root, on a cloud host and in a network namespace alike. What the build and
-# the harness need comes from tools/toolchain/ and the Makefile; here is only what those
-# expect of a machine and a fresh one does not have.
-
+# It does next to nothing where everything is there, and runs as root, on a cloud host and in a network
+# namespace alike. What the build and the harness need comes from tools/toolchain/ and the Makefile; here is
+# only what those expect of a machine and a fresh one does not have.
+set -euo pipefail
 # shellcheck source=../../tools/toolchain/env.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../../tools/toolchain/env.sh"
+. "$(dirname "$0")/../../tools/toolchain/env.sh"
 
 rust=1.96.0
 rustup=1.28.2
@@ -20,25 +19,26 @@ limits=/etc/security/limits.d/60-pgboost-bench.conf
 kernel=/etc/sysctl.d/60-pgboost-bench.conf
 
 usage() {
-    printf 'usage: %s [--tune]\n\n' "$0"
-    printf 'Makes this Debian 12 host the %s of the comparison. Needs root; running it again is quick.\n' "$role"
+    printf 'usage: %s server|store|client [--tune]\n\n' "$0"
+    printf 'Makes this Debian 12 host that part of the comparison. Needs root; running it again is quick.\n'
     printf '  --tune   also raise the limits of open files and waiting connections: for a host that\n'
     printf '           does nothing else, since they stay raised\n'
 }
 
-# begin ROLE ARGUMENTS...: reads the script's arguments and checks that this is a host for it.
+# Reads the script's arguments and checks that this is a host for the role.
 begin() {
-    role=$1 tune=
-    shift
+    role='' tune=''
     while [ $# -gt 0 ]; do
         case $1 in
+        server | store | client) role=$1 ;;
         --tune) tune=yes ;;
         --help) usage; exit 0 ;;
         *) usage >&2; die "no such argument: $1" ;;
         esac
         shift
     done
-    [ "$(id -u)" = 0 ] || die "this needs root" "run: sudo $0"
+    [ -n "$role" ] || { usage >&2; die "no role"; }
+    [ "$(id -u)" = 0 ] || die "this needs root" "run: sudo $0 $role"
     PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin
     export DEBIAN_FRONTEND=noninteractive
 }
@@ -119,8 +119,38 @@ hand_back() {
     find "$root" -user root -exec chown --no-dereference "$SUDO_USER:" {} +
 }
 
-end() {
-    tune_if_asked
-    hand_back
-    say "this host is ready to be the $role"
+# PostgreSQL 15 with the extensions, PgBouncer, and the microservice's Python. The first time takes some
+# minutes, most of them for compiling the extensions.
+server() {
+    install_toolchains
+    make --silent -C "$root" bench-install
+    "$root/bench/systems/asgi/build.sh"
 }
+
+# The feature store: Redis, which the harness starts with its own configuration, by a Python program that
+# needs only Python and psutil. Where systemd runs, Debian's Redis service is kept from also taking memory and
+# the port.
+store() {
+    local fresh
+    need redis-server redis-server python3 python3
+    fresh=${#noted[@]}
+    # The harness's program runs by the repository's Python where there is one.
+    [ -x "$root/.venv/bin/python" ] || python3 -c "import psutil" 2>/dev/null || noted+=(python3-psutil)
+    install_noted
+    if [ "$fresh" -gt 0 ] && [ -d /run/systemd/system ]; then
+        systemctl --quiet disable --now redis-server
+    fi
+}
+
+# pgbench, wrk, vegeta, and Python for the loaders.
+client() {
+    install_toolchains
+    make --silent -C "$root" bench-packages venv
+    "$root/tools/toolchain/vegeta.sh"
+}
+
+begin "$@"
+"$role"
+tune_if_asked
+hand_back
+say "this host is ready to be the $role"
