@@ -9,9 +9,11 @@ rows in the table and ends with the model; memory is the peak anonymous memory l
 
 import json
 import os
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,12 +24,10 @@ from numpy.typing import NDArray
 from bench.results import Training
 from data.columns import FEATURES, TARGET
 from python_baseline.releases import load
-from tools.workbench.memory import Peak
 
 MODEL = "trained_in_sql"
 # The binary format of COPY: a header, for each row its number of fields and for each field its length.
 _HEADER, _TRAILER = 19, 2
-
 
 # The target and the features of the rows that have a target.
 COLUMNS = (TARGET, *FEATURES)
@@ -37,6 +37,44 @@ MAX_FRAME_ROWS = 10_000_000
 
 # The number of rows, seconds and peak bytes.
 Trained = tuple[int, float, int]
+
+
+def _anonymous(pid: int | str) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon:"))
+
+
+class Peak:
+    """A context manager that measures the peak of a process, less its memory on entry.
+
+    Children are included, since a backend trains in a separate process. Anonymous memory is that allocated
+    by the process, without PostgreSQL's shared buffers and libraries. It is sampled 100 times per second.
+    """
+
+    def __init__(self, pid: int | None = None) -> None:
+        self.pid = pid or os.getpid()
+        self.bytes = 0
+        self._done = threading.Event()
+
+    def _anonymous(self) -> int:
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        return sum(_anonymous(pid) for pid in (self.pid, *children))
+
+    def _watch(self, idle: int) -> None:
+        while not self._done.wait(0.01):
+            self.bytes = max(self.bytes, self._anonymous() - idle)
+
+    def __enter__(self) -> "Peak":
+        self._thread = threading.Thread(target=self._watch, args=(self._anonymous(),))
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
 
 
 def copied(connection: psycopg.Connection, query: str, columns: int) -> NDArray[np.floating[Any]]:

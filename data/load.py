@@ -14,8 +14,7 @@ from tqdm import tqdm
 
 from data import kaggle
 from data.columns import COLUMNS, FEATURES
-from data.csv_text import render
-from data.flights import Request, add_arguments, blocks, request_of
+from data.flights import Request, add_arguments, blocks, render, request_of
 
 SQL = Path(__file__).resolve().parent.parent / "sql"
 

@@ -2,10 +2,14 @@
 
 A template in templates/ that PARTS names fills the marked part of a page that is otherwise written by hand;
 every other `NAME.md.j2` is the page docs/benchmarks/NAME.md. Text and tables are in the templates; figures.py
-has their filters, context.py their variables. `made` returns the text of all files and writes none, so that
-writing and checking cannot differ.
+has their filters. `made` returns the text of all files and writes none, so that writing and checking cannot
+differ.
 """
 
+import contextlib
+import csv
+import io
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -13,10 +17,21 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
-from bench.report import claims, formats, inside, programs, queries
-from bench.report.context import of_comparison, of_engine
+from bench.report import (
+    claims,
+    computed,
+    explanations,
+    formats,
+    headline,
+    inside,
+    measured,
+    programs,
+    queries,
+    scores,
+)
 from bench.report.figures import FILTERS
 from bench.report.files import Sources, newest
+from bench.report.measured import MissingFigure
 from bench.report.pictures import clients
 from bench.report.web import script
 
@@ -45,6 +60,10 @@ APART: dict[str, tuple[str, Callable[[Path], dict[str, Any]]]] = {
     "part-of-managed.md": ("functions", programs.functions),
     "queries": (queries.FILE, queries.given),
 }
+# The cell by which days are compared.
+CELL = "postgres_direct/simple/random/25t/20c"
+# The parts of engine.md, which are measured separately, on the machine that each record names.
+ENGINE_PARTS = {"scores": scores, "explanations": explanations, "queries": queries}
 # The generated part of a page.
 PART = re.compile(r"^<!-- begin: generated.*?^<!-- end: generated -->\n", re.M | re.S)
 END = "<!-- end: generated -->\n"
@@ -52,6 +71,51 @@ END = "<!-- end: generated -->\n"
 
 class BadTemplate(Exception):
     """A template that cannot be rendered, or a page without the mark of its part."""
+
+
+def of_comparison(sources: Sources) -> dict[str, Any]:
+    """Returns the variables of the comparison's pages."""
+    local = sources.local
+    return {
+        "local": local, "split": sources.split, "before": _days(sources),
+        "disturbed": _disturbed(sources),
+        "documents": claims.judged(sources), "claims": claims, "headline": headline,
+        "compared": sum(sum(one.compared.values()) for one in local.result.checked),
+        "e": measured, "computed": computed, "RequestSpec": measured.RequestSpec,
+        "TREES": measured.TREES,
+    }  # fmt: skip
+
+
+def _disturbed(sources: Sources) -> dict[str, Any] | None:
+    """Returns the newest record of bench/disturbed.py, if there is one, with its place."""
+    path = sources.other("disturbed")
+    name = path and str(path.parent.relative_to(sources.directory))
+    return path and json.loads(path.read_text()) | {"name": name}
+
+
+def _days(sources: Sources) -> list[dict[str, Any]]:
+    """Returns how fast the machine was on the days of earlier runs, relative to this one."""
+    found, today = [], sources.local.result.started[:10]
+    for one in (one for one in sources.earlier if one.result.started[:10] != today):
+        with contextlib.suppress(MissingFigure):
+            both = one, sources.local
+            then, now = (of.named(CELL).requests_per_second.median for of in both)
+            us = [computed.round_trip_ms(of, None) * 1e3 for of in both]
+            found.append({"of": one, "times": then / now, "us": us[0], "now": us[1]})
+    return found
+
+
+def of_engine(sources: Sources) -> dict[str, Any]:
+    """Returns the variables of engine.md, and its tables as CSV; a part without a record is empty."""
+    found: dict[str, Any] = {"tables": {}}
+    for name, part in ENGINE_PARTS.items():
+        run, text = newest(sources.directory, part.FILE), io.StringIO()
+        found[name] = {}
+        if run:
+            found[name] = part.given(run) | {"name": str(run.relative_to(sources.directory))}
+            csv.writer(text, lineterminator="\n").writerows(part.table(run))
+            found["tables"][f"{name}.csv"] = text.getvalue()
+    return found
 
 
 def begin(template: str, names: list[str]) -> str:

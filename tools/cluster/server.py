@@ -7,10 +7,11 @@ ALTER ROLE sets one. The data are expendable, so fsync is off.
 
 import os
 import shlex
+import shutil
 import subprocess
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psycopg
@@ -218,3 +219,35 @@ def stop(state: Path, delete: bool = False) -> bool:
     if delete:
         forget(state, place)
     return running
+
+
+def follow(primary: Cluster, home: Path, added: Mapping[str, str], *options: str) -> Cluster:
+    """Copies the primary by pg_basebackup, and starts the copy, a hot standby, which the caller has to stop.
+
+    It uses the primary's port at another address, or at none, with its files in a separate directory.
+    """
+    place = primary.place
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(mode=0o700)
+    if place.user:
+        shutil.chown(home, place.user, place.user)
+    copy = Cluster(replace(place, home=str(home)))
+    copy.place.run("mkdir", "-m", "700", copy.place.sockets)
+    copy.place.run(
+        bin_directory() / "pg_basebackup", "-D", copy.place.data, "-R", "-c", "fast", "--no-sync",
+        "-d", primary.conninfo(), *options,
+    )  # fmt: skip
+    launch(copy.place, {"hot_standby": "on", **added})
+    return copy
+
+
+def promote(standby: Cluster) -> None:
+    """Promotes a standby, and waits until it is a primary."""
+    standby.place.run(bin_directory() / "pg_ctl", "promote", "-D", standby.place.data, "-w")
+
+
+def stop_server(server: Cluster, mode: str = "fast") -> None:
+    """Stops a server, such as a standby, if it runs; its files stay."""
+    server.place.run(
+        bin_directory() / "pg_ctl", "stop", "-D", server.place.data, "-m", mode, "-w", check=False
+    )

@@ -3,12 +3,13 @@
 A link to a file that is not a page of the site, such as a test, is replaced by its text.
 """
 
+import json
 import posixpath
 import re
 from pathlib import Path
+from typing import Any
 
 import api_page
-import notebook_page
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -44,7 +45,28 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def content(path: Path) -> str:
     """Returns a file's page."""
-    return notebook_page.page(path) if path.suffix == ".ipynb" else path.read_text()
+    return notebook_page(path) if path.suffix == ".ipynb" else path.read_text()
+
+
+def notebook_page(notebook: Path) -> str:
+    """Returns the notebook as a page in Markdown: its cells with their output."""
+    return "\n\n".join(map(markdown, json.loads(notebook.read_text())["cells"]))
+
+
+def shown(output: dict[str, Any]) -> str:
+    """Converts an output of a cell: a picture, or text."""
+    data = output.get("data", {"text/plain": output.get("text", [])})
+    if "image/png" in data:
+        return f"![](data:image/png;base64,{data['image/png'].strip()})"
+    return f"```text\n{''.join(data['text/plain']).rstrip()}\n```"
+
+
+def markdown(cell: dict[str, Any]) -> str:
+    """Converts a cell and its outputs."""
+    source = "".join(cell["source"])
+    if cell["cell_type"] == "markdown":
+        return source
+    return "\n\n".join([f"```py\n{source}\n```", *map(shown, cell["outputs"])])
 
 
 def in_repository(uri: str) -> str:

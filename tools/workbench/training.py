@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from data.columns import FEATURES
-from data.csv_text import NULL
-from data.flights import DEFAULT_SEED, Request, blocks
+from data.flights import DEFAULT_SEED, NULL, Request, blocks
 
 # Every fourth flight is held out for the test.
 TEST_EVERY = 4

@@ -11,8 +11,7 @@ import xgboost
 
 from data import flights, world
 from data.columns import COLUMNS, FEATURES, LOOKED_UP, TARGET
-from data.csv_text import HEADER, NULL, render
-from data.flights import BLOCK, Request, blocks
+from data.flights import BLOCK, HEADER, NULL, Request, blocks, render
 
 # `python -m data.flights | sha256sum`, with nothing but the defaults; documented in data/README.md.
 MILLION = "eaaade3cdf586a7db0b855bc8a680e35bfc89470aa046e2317848f60900d3a0a"

@@ -11,8 +11,7 @@ import psycopg
 import pytest
 
 from data.columns import COLUMNS
-from data.csv_text import render
-from data.flights import Request, blocks
+from data.flights import Request, blocks, render
 from data.kaggle import csv_blocks, tail_code
 from data.load import copy_rows, create_table
 from tools.cluster import Cluster

@@ -13,11 +13,10 @@ import pytest
 
 from bench import results
 from bench.report import pages
-from bench.report.context import of_comparison
 from bench.report.files import Sources, sources
 from bench.report.headline import DASH, digits, written
 from bench.report.measured import Measured, MissingFigure
-from bench.report.pages import BadTemplate
+from bench.report.pages import BadTemplate, of_comparison
 from bench.report.pages import made as files_of
 from bench.report.pictures import clients
 from tests.bench.report.conftest import LOCAL, SPLIT, scaled

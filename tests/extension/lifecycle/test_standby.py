@@ -14,7 +14,7 @@ from tests.extension.lifecycle.conftest import folder_of, mapped
 from tests.extension.lifecycle.models import ROW, constant, grown, load, one, value
 from tests.extension.lifecycle.test_logical_replication import changes_follow
 from tools.cluster import Cluster
-from tools.cluster.standby import follow, promote, stop
+from tools.cluster.server import follow, promote, stop_server
 
 NAMED_ROWS = "SELECT {}, i FROM generate_series(1, 9) AS i".format(
     ", ".join(f"i / 10.0 AS f{number}" for number in range(1, 11))
@@ -49,7 +49,7 @@ def standby(spare: Cluster) -> Iterator[Cluster]:
     home = Path(spare.place.home, "standby")
     copy = follow(spare, home, {"listen_addresses": ""})
     yield copy
-    stop(copy, "immediate")
+    stop_server(copy, "immediate")
     shutil.rmtree(home)
 
 

@@ -33,8 +33,7 @@ from tests.extension.long.identities import (
 from tests.extension.long.pooler import Pooler
 from tests.state import TIMES
 from tools.cluster import Cluster, start, stop
-from tools.cluster.standby import follow
-from tools.cluster.standby import stop as stop_standby
+from tools.cluster.server import follow, stop_server
 
 STEPS = 300 * TIMES
 SEED = int(os.environ.get("PGBOOST_SEED", "1"))
@@ -506,7 +505,7 @@ def standby(server: Cluster) -> Iterator[Cluster]:
     }
     copy = follow(server, Path(server.place.home, "standby"), added)
     yield copy
-    stop_standby(copy, "immediate")
+    stop_server(copy, "immediate")
 
 
 @pytest.fixture

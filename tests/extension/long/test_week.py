@@ -50,8 +50,7 @@ from tests.extension.long.week import (
 )
 from tests.state import TIMES
 from tools.cluster import Cluster
-from tools.cluster.server import launch
-from tools.cluster.standby import follow, promote, stop
+from tools.cluster.server import follow, launch, promote, stop_server
 
 SECONDS = int(os.environ.get("PGBOOST_WEEK_SECONDS", 360 * TIMES))
 SEED = int(os.environ.get("PGBOOST_SEED", "1"))
@@ -191,7 +190,7 @@ def servers() -> Iterator[Servers]:
         if found.week:
             found.week.pooler.stop()
         for server in found.all[1:]:
-            stop(server, "immediate")
+            stop_server(server, "immediate")
     shutil.rmtree(homes)
 
 
