@@ -122,7 +122,7 @@ test-python: setup install venv wheel ## run the SQL regression and end-to-end t
 # What make test runs too, and what grows with TIMES.
 GROWING = tests/python/test_random_models.py tests/gbtrees/test_odd_input.py \
 	tests/extension/batch/test_random_queries.py tests/extension/train/test_trainer.py \
-	$(addprefix tests/extension/lifecycle/test_,cancel.py stress.py memory.py out_of_memory.py parallel.py preload.py)
+	$(addprefix tests/extension/lifecycle/test_,cancel.py writers.py memory.py parallel.py preload.py)
 
 test-long: export PGBOOST_TIMES = $(or $(TIMES),10)
 test-long: install venv ## run the long tests, TIMES (10) as large: SQLsmith, full disks, kills, a week
@@ -156,9 +156,7 @@ test-compose: venv ## test docker compose, with a separate Docker engine where n
 	@PGBOOST_COMPOSE=1 tests/bench/compose/with-engine.sh $(VENV)/pytest tests/bench/compose
 
 test-arm64: ## run the tests of the engine, SQL and the packages on an emulated aarch64; as root
-	@tests/extension/arm64/run.sh
-	@tests/extension/arm64/sql.sh
-	@tests/extension/arm64/deb.sh
+	@for part in engine sql deb; do tests/extension/arm64/run.sh $$part; done
 
 fuzz: ## fuzz what reads files and calls, each for TIME seconds (60); needs a nightly Rust
 	@PG_FEATURE=$(PG_FEATURE) extension/gbtrees/fuzz/run.sh $(or $(TIME),60) $(TARGET)
