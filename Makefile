@@ -277,14 +277,14 @@ site: ## make a site of the pages, in .build/site
 	@NO_MKDOCS_2_WARNING=1 .build/mkdocs/bin/mkdocs --quiet build --config-file tools/toolchain/site.yml
 	@echo "open .build/site/index.html"
 
-lock: ## write requirements.txt, site.txt, markdown.txt and wheel.txt in tools/toolchain from their .in files
+lock: ## write requirements.txt, site.txt, markdown.txt, wheel.txt and audit.txt in tools/toolchain from pyproject.toml
 	@mkdir -p .build
 	@$(PYTHON) -m venv .build/lock
 	@.build/lock/bin/pip install --quiet --disable-pip-version-check pip-tools==7.6.2
-	@for locked in tools/toolchain/requirements tools/toolchain/site tools/toolchain/markdown tools/toolchain/wheel; do \
+	@for locked in requirements site markdown wheel audit; do \
 		.build/lock/bin/pip-compile --quiet --generate-hashes \
 		--strip-extras --allow-unsafe --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
-		$$locked.in -o $$locked.txt; done
+		--extra $$locked pyproject.toml -o tools/toolchain/$$locked.txt; done
 
 clean: ## delete what was built and the demo's cluster; what is installed stays
 	@if [ -x $(VENV)/python ]; then $(VENV)/python -m tools.cluster delete .demo .test .bench .speed; fi
