@@ -204,7 +204,12 @@ impl Lanes for Array {
     unsafe fn below(keys: *const u32, shift: u32, key: u32) -> Self::Mask {
         // SAFETY: the caller passes one key per lane.
         let keys = unsafe { keys.cast::<Self::Mask>().read_unaligned() };
-        each_mask(|lane| u32::from(keys[lane] << shift < key).wrapping_neg())
+        // The borrow of the difference. Compilers turn masks that a comparison makes into branches, lane by lane.
+        each_mask(|lane| {
+            let own = keys[lane] << shift;
+            let borrow = !own & key | (!own | key) & own.wrapping_sub(key);
+            (borrow.cast_signed() >> 31).cast_unsigned()
+        })
     }
 
     #[inline(always)]
