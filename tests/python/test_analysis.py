@@ -23,6 +23,7 @@ from sklearn.inspection import partial_dependence
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
+import catboost
 import pgboost
 from tests.python import models
 from tests.python.models import FRAME, NUMBER
@@ -102,7 +103,7 @@ def test_times_are_labels(connection: Connection, unit: str) -> None:
     pgboost.push(connection, "times", model)
     expected = metrics.log_loss(codes, model.predict_proba(NUMBERS)[:, 1])
     stamps = pd.Series(times[codes].astype("M8[s]"))
-    for given in (stamps, times[codes].astype("M8[us]")):
+    for given in (stamps, times[codes].astype("M8[us]"), stamps.dt.date):
         rows = NUMBERS.assign(at=given)
         found = pgboost.evaluate(connection, "times", rows, "at").set_index("metric")
         assert found.value["logloss"] == pytest.approx(expected, rel=1e-5)
@@ -110,6 +111,23 @@ def test_times_are_labels(connection: Connection, unit: str) -> None:
     assert pd.to_datetime(found).tolist() == pd.to_datetime(model.predict(NUMBERS[:9])).tolist()
     with pytest.raises(pgboost.InvalidDataError, match="is not a class of the model"):
         pgboost.evaluate(connection, "times", rows.assign(at=stamps + pd.Timedelta("1d")), "at")
+
+
+def test_labels_of_catboost_are_rounded_floats(connection: Connection) -> None:
+    codes = (np.median(NUMBER) < NUMBER) * 1
+    for labels in ([1e-7, 1.0], [0.1, 2.5]):
+        given = np.array(labels)[codes]
+        model = catboost.CatBoostClassifier(iterations=5, **models.SILENT).fit(NUMBERS, given)
+        pgboost.push(connection, "rounded", model, allow_change=True)
+        expected = metrics.log_loss(codes, model.predict_proba(NUMBERS)[:, 1])
+        for target in (given, given.astype(np.float32), [str(label) for label in given]):
+            rows = NUMBERS.assign(target=target)
+            found = pgboost.evaluate(connection, "rounded", rows, "target").set_index("metric")
+            assert found.value["logloss"] == pytest.approx(expected, rel=1e-5)
+        classes = pgboost.predict_class(connection, "rounded", NUMBERS)
+        np.testing.assert_array_equal(
+            classes.astype(np.float32), np.float32(model.predict(NUMBERS))
+        )
 
 
 def test_forests_are_compared_with_boosted_trees(connection: Connection) -> None:

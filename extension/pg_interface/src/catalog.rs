@@ -11,7 +11,7 @@ use pgrx::pg_sys::{self, Datum, Oid};
 
 use crate::varlena::owned_string;
 
-pub use pg_sys::{ANYOID, FLOAT4OID, JSONBOID, JSONOID, TEXTOID, UNKNOWNOID};
+pub use pg_sys::{ANYOID, FLOAT4OID, JSONBOID, JSONOID, TEXTOID, TIMESTAMPTZOID, UNKNOWNOID};
 
 /// Returns the schema of a name.
 pub fn schema(name: &CStr) -> Option<Oid> {

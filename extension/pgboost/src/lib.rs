@@ -54,6 +54,7 @@ mod evaluation {
     pub(crate) mod rows;
     pub(crate) mod sums;
     pub(crate) mod target;
+    mod time_label;
 }
 
 /// A backend's cache between statements: the images, and the meanings of names.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
 from math import isfinite
 from typing import Any
 
@@ -122,9 +123,10 @@ def typed(labels: Iterable[str]) -> dict[str, Any]:
 
 
 def _number(text: str) -> float | None:
-    """Returns the number that Python writes as this text."""
+    """Returns the number that Python writes as this text, or that a file has without its exponent."""
     for kind in (int, float):
         with suppress(ValueError):
-            if str(kind(text)) == text and isfinite(kind(text)):
-                return kind(text)
+            number = kind(text)
+            if isfinite(number) and text in (str(number), f"{Decimal(str(number)):f}"):
+                return number
     return None

@@ -316,6 +316,63 @@ def test_targets_at_the_end_of_double_precision(connection: Connection) -> None:
         assert near(found[None, metric], score), metric
 
 
+# Labels of two classes, and the types of columns that have them, with their values.
+FLOATS, LARGE = ["0.1", "2.5"], ["9007199254740992", "9007199254740993"]
+DAYS, AT = ["2020-01-31", "2021-06-30"], ["2020-01-31 12:30:00", "2021-06-30 00:00:00.25"]
+TARGETS: list[tuple[list[str], dict[str, list[str]]]] = [
+    (["false", "true"], {"boolean": ["f", "t"], "integer": ["0", "1"], "text": ["False", "TRUE"]}),
+    (["no", "yes"], {"boolean": ["f", "t"], "real": ["0", "1"], "varchar": ["no", "yes"]}),
+    (FLOATS, dict.fromkeys(("real", "float8", "text"), FLOATS) | {"numeric": ["0.10", "2.50"]}),
+    (["1.0", "2.0"], {"smallint": ["1", "2"], "numeric": ["1.00", "2"], "text": ["1", "2.00"]}),
+    # As CatBoost has floats, which it rounds.
+    (["0.00000010000000116860974", "0.10000000149011612"], {
+        one: ["1e-07", "0.1"] for one in ("real", "float8", "numeric", "text")}),
+    (["1e-07", "1e+16"], {one: ["1e-7", "1e16"] for one in ("real", "float8", "numeric")}),
+    (["01", "1"], {"text": ["01", "1"], "char(4)": ["01", "1"]}),
+    (LARGE, dict.fromkeys(("bigint", "numeric", "text"), LARGE)),
+    (DAYS, dict.fromkeys(("date", "timestamp", "text"), DAYS)),
+    # As NumPy has days.
+    ([f"{day} 00:00:00" for day in DAYS], {"date": DAYS, "timestamp": DAYS}),
+    (AT, {"timestamp": AT, "timestamp(3)": AT}),
+    ([f"{at}+00:00" for at in AT], {"timestamptz": [f"{at}+00" for at in AT]}),
+    ([f"{at}+02" for at in AT], {"timestamptz": [f"{at}+02" for at in AT]}),
+    (["10:00:00", "11:30:00"], {"time": ["10:00", "11:30"], "interval": ["10 hours", "690 min"]}),
+    ([f"00000000-0000-0000-0000-00000000000{one}" for one in "ab"], {
+        "uuid": [f"00000000-0000-0000-0000-00000000000{one}" for one in "AB"]}),
+    (["a", "b"], {"\"char\"": ["a", "b"], "name": ["a", "b"], "char(3)": ["a", "b"]}),
+    (["10.0.0.1", "10.0.0.2"], {"inet": ["10.0.0.1", "10.0.0.2"]}),
+]  # fmt: skip
+TYPED = [(labels, *one) for labels, types in TARGETS for one in types.items()]
+
+
+@pytest.mark.parametrize("style", ["ISO, MDY", "German, DMY"])
+@pytest.mark.parametrize(("labels", "of_type", "values"), TYPED)
+def test_labels_are_found_in_a_column_of_any_type(
+    connection: Connection, labels: list[str], of_type: str, values: list[str], style: str
+) -> None:
+    query = (
+        "SELECT load_model('labels', export_model('binary'), labels => %s, allow_change => true)"
+    )
+    connection.execute(query, (labels,))
+    connection.execute("SELECT set_config('timezone', 'Asia/Tokyo', false)")
+    # The values are read by the other style.
+    value = f"(ARRAY['{values[0]}', '{values[1]}']::text[]::{of_type}[])[two + 1]"
+    connection.execute(f"CREATE TEMP VIEW typed AS SELECT *, {value} AS y FROM t")
+    connection.execute("SELECT set_config('datestyle', %s, false)", (style,))
+    assert evaluated(connection, "labels", "typed", "y") == evaluated(connection, "binary")
+
+
+@pytest.mark.parametrize("value", ["DATE '1970-01-01'", "DATE '1970-01-02'", "TIME '10:00'"])
+def test_times_are_no_numbers_of_classes(connection: Connection, value: str) -> None:
+    source = f"SELECT *, {value} AS y FROM t"
+    with pytest.raises(errors.DatatypeMismatch, match="cannot be the target"):
+        evaluated(connection, "classes", source, "y")
+    query = "SELECT load_model('labels', export_model('binary'), labels => '{no,yes}', allow_change => true)"
+    connection.execute(query)
+    with pytest.raises(errors.InvalidTextRepresentation, match="is not a class of the model"):
+        evaluated(connection, "labels", source, "y")
+
+
 def ndcg(connection: Connection, where: str, cut: int | None = None) -> float:
     """scikit-learn's mean over the groups of some rows."""
     query = f"SELECT query, ranking, predict('ranking', f0, f1, f2, f3) FROM t WHERE {where}"

@@ -1,18 +1,20 @@
 //! The target of a row, a number or the number of a class, and the metrics' task by the model's objective.
 //!
 //! A class is known by its label. Labels that are numbers are compared as numbers, so that 1 and 1.0 are one
-//! class. If they are not, or without labels, a number in the target is the place of a class, counted from 0.
+//! class, and with a date or timestamp as times. If they are not, or without labels, a number in the target is the
+//! place of a class, counted from 0. Of any other type the value's text is compared.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-use gbtrees::internals::Task as ModelTask;
+use gbtrees::internals::{Task as ModelTask, shortest_decimal};
 use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::{NumberType, ScalarType, catalog};
 use row_source::sorter::work_mem;
 use row_source::{Field, PlacedColumn, SourceError};
 
 use super::predictions::SourcePredictor;
+use super::time_label::label_seconds;
 use crate::cache::ModelImage;
 use crate::error::{Error, Result, ShapeReason};
 use crate::registry::Registry;
@@ -28,8 +30,14 @@ pub(crate) struct Target {
 struct Classes {
     count: usize,
     by_label: BTreeMap<String, usize>,
-    /// The labels as numbers, if they are.
+    /// The labels as numbers of the column's type, if they are.
     numbers: Option<Vec<f64>>,
+    /// Those of `numbers` that a library has rounded to f32, with all their digits, and NaN for others.
+    singles: Vec<f32>,
+    /// Whether two labels may be one such number, so that their texts are compared too.
+    are_alike: bool,
+    /// Whether the column has dates or timestamps.
+    are_times: bool,
     /// The places of false and true, if the column is of type boolean.
     booleans: Option<[Option<usize>; 2]>,
 }
@@ -42,8 +50,13 @@ impl Target {
             .filter_map(|class| image.label(class))
             .map(str::to_owned)
             .collect();
-        let is_text = scalar.is_some_and(ScalarType::is_text);
-        if scalar.is_none() || (is_text && (classes == 0 || labels.is_empty())) {
+        let number_type = match scalar {
+            Some(ScalarType::Number(number_type)) => Some(number_type),
+            _ => None,
+        };
+        let are_times = matches!(number_type, Some(NumberType::Date | NumberType::Timestamp));
+        let is_label = number_type.is_none() || (are_times && classes > 0);
+        if is_label && (classes == 0 || labels.is_empty()) {
             let error = SourceError::ColumnType {
                 column: column.name.clone(),
                 type_name: catalog::type_name(column.type_oid),
@@ -52,15 +65,24 @@ impl Target {
             };
             return Err(error.into());
         }
+        let is_zoned = catalog::base_type(column.type_oid) == catalog::TIMESTAMPTZOID;
+        let number = |label: &String| match number_type {
+            Some(NumberType::Float4) => label.parse::<f32>().ok().map(f64::from),
+            _ if are_times => label_seconds(label, is_zoned),
+            _ => label.parse().ok(),
+        };
+        let numbers: Option<Vec<f64>> =
+            (!labels.is_empty()).then(|| labels.iter().map(number).collect()).flatten();
         let classes = (classes > 0).then(|| Classes {
             count: classes,
-            numbers: (!labels.is_empty())
-                .then(|| labels.iter().map(|label| label.parse().ok()).collect::<Option<Vec<_>>>())
-                .flatten(),
+            singles: numbers.iter().flatten().map(|number| rounded(*number)).collect(),
+            are_alike: numbers.as_deref().is_some_and(are_alike),
+            numbers,
+            are_times,
             by_label: labels.into_iter().enumerate().map(|(place, label)| (label, place)).collect(),
             booleans: None,
         });
-        let is_boolean = scalar == Some(ScalarType::Number(NumberType::Bool));
+        let is_boolean = number_type == Some(NumberType::Bool);
         let classes = classes.map(|classes| Classes {
             booleans: is_boolean.then(|| {
                 [(0.0, "false"), (1.0, "true")]
@@ -118,8 +140,10 @@ impl Classes {
             },
             None => {
                 let label = field.label();
-                let place = self.by_label.get(label.as_ref());
-                place.copied().or_else(|| self.place_of_truth(&label))
+                let place = self.by_label.get(label.as_ref()).copied();
+                place.or_else(|| self.place_of_truth(&label)).or_else(|| {
+                    self.place_among_numbers(label.parse().ok()?, || Cow::Borrowed(&label))
+                })
             }
         }
     }
@@ -131,13 +155,35 @@ impl Classes {
         same.next().filter(|_| is_truth).map(|(_, place)| *place)
     }
 
+    /// Returns the class whose label is a number.
+    fn place_among_numbers<'a>(
+        &self,
+        number: f64,
+        text: impl FnOnce() -> Cow<'a, str>,
+    ) -> Option<usize> {
+        let numbers = self.numbers.as_deref()?;
+        if !self.are_alike {
+            let place = numbers.iter().position(|label| *label == number);
+            let is_rounded = |label: &f32| *label == number as f32;
+            return place.or_else(|| self.singles.iter().position(is_rounded));
+        }
+        let text = text();
+        let whole =
+            |text: &str| text.parse().ok().or_else(|| Some(text.parse::<f64>().ok()? as i128));
+        let is_same = |(label, place): &(&String, &usize)| {
+            numbers.get(**place) == Some(&number) && whole(label) == whole(&text)
+        };
+        let place = self.by_label.get(text.as_ref());
+        place.or_else(|| self.by_label.iter().find(is_same).map(|(_, place)| place)).copied()
+    }
+
     fn place_of_number<'a>(
         &self,
         number: f64,
         label: impl FnOnce() -> Cow<'a, str>,
     ) -> Option<usize> {
-        if let Some(numbers) = &self.numbers {
-            return numbers.iter().position(|label| *label == number);
+        if self.numbers.is_some() {
+            return self.place_among_numbers(number, label);
         }
         // Converting a number to text takes as long as ten predictions, so it is done only if there are
         // labels.
@@ -149,8 +195,26 @@ impl Classes {
             }
         }
         let place = number as usize;
-        (place as f64 == number && place < self.count).then_some(place)
+        (!self.are_times && place as f64 == number && place < self.count).then_some(place)
     }
+}
+
+/// Returns the f32 that a label is, unless it is whole or as short as a decimal: CatBoost has 0.10000000149011612
+/// for 0.1.
+fn rounded(label: f64) -> f32 {
+    let single = label as f32;
+    let is_rounded = f64::from(single) == label && shortest_decimal(single) != label;
+    if is_rounded && label.fract() != 0.0 { single } else { f32::NAN }
+}
+
+/// Whole numbers from here on may be one double.
+const LARGE: f64 = 9_007_199_254_740_992.0;
+
+fn are_alike(numbers: &[f64]) -> bool {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted.windows(2).any(|two| matches!(two, [one, next] if one == next))
+        || sorted.iter().any(|number| number.abs() >= LARGE)
 }
 
 /// The bytes of a slice besides its name and its metrics: the entries of the two tables.
