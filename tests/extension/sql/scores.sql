@@ -237,6 +237,26 @@ SELECT relation, score_column, rows_behind FROM pgboost_scores;
 INSERT INTO places VALUES (60, 4, 1);
 DROP TABLE places CASCADE;
 
+-- A trigger whose name sorts later changes what the score was made of.
+CREATE TABLE lots (area real, rooms integer, age integer);
+CREATE FUNCTION halve() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.area := NEW.area / 2; RETURN NEW; END';
+CREATE TRIGGER zzz_more BEFORE INSERT ON lots FOR EACH ROW EXECUTE FUNCTION halve();
+CREATE TRIGGER zzz_after AFTER INSERT ON lots FOR EACH ROW EXECUTE FUNCTION halve();
+CREATE TRIGGER zzz_off BEFORE INSERT ON lots FOR EACH ROW EXECUTE FUNCTION halve();
+ALTER TABLE lots DISABLE TRIGGER zzz_off;
+SELECT maintain_scores('lots', 'price_doubled');
+SELECT drop_scores('lots');
+ALTER TRIGGER zzz_more ON lots RENAME TO more;
+SELECT maintain_scores('lots', 'price_doubled');
+INSERT INTO lots VALUES (80, 4, 1) RETURNING score = predict('price_doubled', 40, 4, 1) AS same;
+DROP TABLE lots;
+CREATE TABLE lots (area real, rooms integer, age integer) PARTITION BY RANGE (area);
+CREATE TABLE lots_small PARTITION OF lots FOR VALUES FROM (0) TO (50);
+CREATE TRIGGER zzz BEFORE INSERT ON lots_small FOR EACH ROW EXECUTE FUNCTION halve();
+SELECT maintain_scores('lots', 'price_doubled');
+DROP TABLE lots;
+DROP FUNCTION halve;
+
 -- The score is made with the rights of the table's owner: a writer need not predict, and an owner must.
 CREATE ROLE regress_owner;
 CREATE ROLE regress_writer;

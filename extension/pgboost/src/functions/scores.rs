@@ -3,7 +3,7 @@
 
 use pg_interface::catalog::{self, quoted, quoted_literal, quoted_schema};
 use pg_interface::invalidation::ReadSnapshot;
-use pg_interface::{FunctionCallInfo, Oid, call, row_trigger, session};
+use pg_interface::{FunctionCallInfo, Oid, call, report, row_trigger, session};
 use pgrx::{pg_extern, pg_sys};
 use row_source::names::MAX_BYTES;
 
@@ -197,6 +197,22 @@ impl Table {
             if replicated {
                 run(&format!("ALTER TABLE {} ENABLE ALWAYS TRIGGER {trigger}", self.name))?;
             }
+        }
+        self.warn_of_later_triggers(registry, score)
+    }
+
+    /// Warns of a trigger that may change a feature after the score was made.
+    fn warn_of_later_triggers(&self, registry: &Registry, score: &str) -> Result<()> {
+        let own = trigger_name(score, "");
+        if let Some(later) = scores::later_trigger(registry, self.oid, &own)? {
+            report::warning_with(
+                &format!(
+                    "trigger \"{later}\" of table {} fires after the one that makes the score",
+                    self.name
+                ),
+                "Triggers fire in the order of their names. A feature that it changes is not in the score.",
+                &format!("Rename it, such that its name sorts before \"{own}\"."),
+            );
         }
         Ok(())
     }

@@ -118,6 +118,19 @@ pub(crate) fn is_trigger(registry: &Registry, table: Oid, name: &str) -> Result<
     Ok(found.is_some())
 }
 
+/// Returns the trigger of others that changes rows of a table, or of its partitions, after a trigger of that name.
+pub(crate) fn later_trigger(registry: &Registry, table: Oid, name: &str) -> Result<Option<String>> {
+    query(
+        registry,
+        "SELECT pg_catalog.min(t.tgname COLLATE pg_catalog.\"C\") FROM pg_catalog.pg_trigger AS t \
+         JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid WHERE (t.tgrelid = $1 \
+         OR t.tgrelid IN (SELECT relid FROM pg_catalog.pg_partition_tree($1::pg_catalog.oid::pg_catalog.regclass))) \
+         AND t.tgname > $2::pg_catalog.name AND p.proname <> $3 AND t.tgenabled <> 'D' \
+         AND t.tgtype & 3 = 3 AND t.tgtype & 20 <> 0",
+        &[table.into(), name.into(), TRIGGER_FUNCTION.into()],
+    )
+}
+
 /// The query that counts the rows of another version, for whoever may read the column of versions in all rows. Other
 /// sessions' temporary tables cannot be read. Unlike a partition, a child table has only the triggers that were made
 /// for it.
