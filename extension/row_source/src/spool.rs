@@ -1,8 +1,12 @@
 //! Words that are written once and read several times: in memory up to a bound, then in a temporary file.
 
+use pg_interface::report::check_for_interrupts;
 use pg_interface::temporary_file::{Plain, TemporaryFile};
 
 use crate::SourceError;
+
+/// Words written at once, which takes some milliseconds; one write has less than 2 GB.
+const WORDS_PER_WRITE: usize = 1 << 20;
 
 /// A sequence of words.
 pub struct Spool<T: Plain> {
@@ -32,7 +36,10 @@ impl<T: Plain + Default> Spool<T> {
             return Ok(());
         }
         let file = self.file.insert(TemporaryFile::new());
-        file.write(&std::mem::take(&mut self.words))?;
+        for part in std::mem::take(&mut self.words).chunks(WORDS_PER_WRITE) {
+            check_for_interrupts();
+            file.write(part)?;
+        }
         Ok(file.write(words)?)
     }
 

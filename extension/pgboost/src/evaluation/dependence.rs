@@ -35,6 +35,9 @@ const VALUE_BYTES: usize = 128;
 /// The most bytes of values, and of sums: PostgreSQL's largest piece of memory.
 const MAX_BYTES: usize = 1 << 30;
 
+/// Sums between two checks for interrupts.
+const SUMS_PER_CHECK: usize = 1 << 20;
+
 /// Computes the averages, by output, and by the values of the features, the first of which changes last.
 pub(crate) fn averages(
     mut predictor: SourcePredictor,
@@ -187,7 +190,11 @@ impl KeptRows {
         let mut sums = Vec::new();
         let length = points.len() * outputs.max(1);
         sums.try_reserve_exact(length).map_err(gbtrees::Error::from)?;
-        sums.resize(length, 0.0);
+        while sums.len() < length {
+            // The operating system gives a gigabyte of memory in some tenths of a second.
+            check_for_interrupts();
+            sums.resize(length.min(sums.len() + SUMS_PER_CHECK), 0.0);
+        }
         let (mut cells, mut weights) = (Vec::new(), Vec::new());
         for first in (0..self.rows).step_by(BATCH_ROWS) {
             let rows = BATCH_ROWS.min(self.rows - first);
