@@ -379,10 +379,11 @@ def test_a_bagging_of_two_targets(same: Same) -> None:
     same(model.fit(ROWS[NUMBERS], ROWS[["a", "b"]]), ROWS[NUMBERS])
 
 
-def date_rows() -> pd.DataFrame:
+def odd_rows() -> pd.DataFrame:
     days = [datetime.date(2026, 1, 1 + day % 9) for day in range(estimators.ROWS)]
     stamps = pd.to_datetime(pd.Series(days))
-    return ROWS.assign(d=pd.Series(days, dtype=object), c=stamps.astype("category"))
+    large = np.arange(estimators.ROWS, dtype=np.uint64) % 9 + np.uint64(2**63)
+    return ROWS.assign(d=pd.Series(days, dtype=object), c=stamps.astype("category"), u=large)
 
 
 def encoded(column: str) -> Any:
@@ -394,6 +395,8 @@ IMPUTER = impute.SimpleImputer(missing_values="x", strategy="most_frequent")
 REFUSED: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "OneHotEncoder has the category datetime.date": (lambda: encoded("d"), ["a", "d"]),
     "OneHotEncoder has the category": (lambda: encoded("c"), ["a", "c"]),
+    "OneHotEncoder has the category 9223372036854775808, which is beyond SQL's bigint": (
+        lambda: encoded("u"), ["a", "u"]),
     "HistGradientBoostingRegressor has the category": (
         lambda: ensemble.HistGradientBoostingRegressor(categorical_features="from_dtype"), ["a", "c"]),
     "RandomTreesEmbedding is no model of trees": (lambda: ensemble.RandomTreesEmbedding(4), ["a", "b"]),
@@ -412,7 +415,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], list[str]]] = {
 @pytest.mark.parametrize("reason", REFUSED)
 def test_unsupported_columns_are_refused_by_name(refused: Refused, reason: str) -> None:
     make, columns = REFUSED[reason]
-    rows = date_rows()
+    rows = odd_rows()
     try:
         model = make().fit(rows[columns], rows.n)
     except InvalidParameterError:

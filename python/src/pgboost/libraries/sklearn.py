@@ -307,6 +307,10 @@ def category_values(values: Any, model: Any) -> list[Any]:
     for value in present:
         if not isinstance(value, (str, int, float)):
             refuse(model, f"has the category {value!r}: text, numbers and booleans are scored")
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            refuse(
+                model, f"has the category {value}, which is beyond SQL's bigint: make texts of them"
+            )
     if len(found) > len(present) + 1:
         pair = f"{found[-2]} from {found[-1]}"
         refuse(model, f"tells {pair}, which are NULL both: fit it with one of them")
