@@ -124,10 +124,47 @@ impl<'a> Field<'a> {
         }
     }
 
+    /// As [`Field::label`], with dates in ISO 8601 and all digits of a number, whatever the session's settings are.
+    pub fn stored_label(self) -> Cow<'a, str> {
+        let _plain = PlainOutput::begin();
+        self.label()
+    }
+
     /// Returns the value's text by its type's output function.
     pub fn written(self) -> String {
         // SAFETY: as above.
         unsafe { written(self.datum, self.field_type.output) }
+    }
+}
+
+/// Settings of the session that output functions read, which are set back on drop.
+struct PlainOutput {
+    date_style: c_int,
+    float_digits: c_int,
+}
+
+impl PlainOutput {
+    fn begin() -> PlainOutput {
+        // SAFETY: variables of the single-threaded backend, whose settings these values are.
+        unsafe {
+            let before = PlainOutput {
+                date_style: pg_sys::DateStyle,
+                float_digits: pg_sys::extra_float_digits,
+            };
+            pg_sys::DateStyle = pg_sys::USE_ISO_DATES.cast_signed();
+            pg_sys::extra_float_digits = before.float_digits.max(1);
+            before
+        }
+    }
+}
+
+impl Drop for PlainOutput {
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        unsafe {
+            pg_sys::DateStyle = self.date_style;
+            pg_sys::extra_float_digits = self.float_digits;
+        }
     }
 }
 

@@ -39,6 +39,31 @@ def test_table_view_and_query_give_the_same_model(connection: Connection) -> Non
     connection.execute('DROP SCHEMA "a b" CASCADE')
 
 
+@pytest.mark.parametrize(("setting", "value"), [
+    ("datestyle", "German, DMY"), ("extra_float_digits", "-9"), ("intervalstyle", "sql_standard"),
+])  # fmt: skip
+def test_settings_of_the_session_are_not_in_the_labels(
+    connection: Connection, setting: str, value: str
+) -> None:
+    targets = {
+        "DATE '2020-01-31' + (i % 3)": ["2020-01-31", "2020-02-01", "2020-02-02"],
+        "TIMESTAMP '2020-01-31 12:00' + (i % 2) * INTERVAL '0.5 s'": [
+            "2020-01-31 12:00:00", "2020-01-31 12:00:00.5"],
+        "0.3::float8 + (i % 2) * 6e-17::float8": ["0.3", "0.30000000000000004"],
+        "(i % 2)::real / 3::real": ["0", "0.33333334"],
+    }  # fmt: skip
+    connection.execute("SELECT set_config(%s, %s, false)", (setting, value))
+    for target, labels in targets.items():
+        objective = "multi:softprob" if len(labels) > 2 else "binary:logistic"
+        source = f"SELECT i AS a, {target} AS y FROM generate_series(1, 90) AS i"
+        train = TRAIN.replace(
+            "rounds", "params => jsonb_build_object('objective', %s::text), rounds"
+        )
+        connection.execute(train, (source, "y", objective))
+        (found,) = connection.execute("SELECT model_info('m') -> 'labels'").fetchone()
+        assert found == labels
+
+
 @pytest.mark.parametrize(("source", "sqlstate"), [
     ("rows; DROP TABLE rows", "42601"),
     ("SELECT * FROM rows; DROP TABLE rows", "42601"),

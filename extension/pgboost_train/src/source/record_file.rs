@@ -197,7 +197,7 @@ fn array(column: &UsedColumn, field: Field<'_>, place: &mut [f32]) -> Result<()>
 
 /// Returns a category's or class's text, whose bytes the model must keep apart.
 fn label(field: Field<'_>) -> Result<Cow<'_, str>> {
-    Ok(varlena::require_unreplaced(field.label(), "a text")?)
+    Ok(varlena::require_unreplaced(field.stored_label(), "a text")?)
 }
 
 fn finite(column: &UsedColumn, value: f32) -> Result<f32> {
