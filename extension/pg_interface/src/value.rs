@@ -160,7 +160,9 @@ impl Number<'_> {
             _ => return double as f32,
         };
         match text.parse::<i64>() {
-            Ok(whole) if text != double.to_string() => whole as f32,
+            Ok(whole) if text != double.to_string() && text != written_whole(double) => {
+                whole as f32
+            }
             _ => double as f32,
         }
     }
@@ -219,6 +221,15 @@ impl<'a> Text<'a> {
             }
         }
     }
+}
+
+/// Returns the digits by which PostgreSQL writes a large whole double, which may be one more than the fewest.
+fn written_whole(double: f64) -> String {
+    let text = called(pg_sys::float8out, Datum::from(double.to_bits()));
+    let Some((digits, exponent)) = text.split_once("e+") else { return text };
+    let (sign, digits) = digits.split_at(usize::from(digits.starts_with('-')));
+    let width = exponent.parse().map_or(0, |exponent: usize| exponent + 1);
+    format!("{sign}{:0<width$}", digits.replace('.', ""))
 }
 
 /// Returns a value's text, by its type's output function.

@@ -52,7 +52,12 @@ EXPORTED = {
     "jsonb": "SELECT pg_temp.exported(to_jsonb(t)) FROM t ORDER BY id",
     "rows": "SELECT prediction FROM pg_temp.exported_rows('SELECT * FROM t') ORDER BY id::int",
 }
-REALS = [0.1, 0.3, 0.7, 1.1, 2.5, 3.2182388, 123456.79, 1e-30, 1e-40, 1e30, 2.0**24, 2.0**60, 1e10]
+# A middle between two reals, which PostgreSQL writes with one digit more than Python does.
+LONG = 1152925696494927872.0
+REALS = [
+    0.1, 0.3, 0.7, 1.1, 2.5, 3.2182388, 123456.79, 1e-30, 1e-40, 1e30, 2.0**24, 2.0**60, 1e10,
+    LONG,
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -195,6 +200,8 @@ def values_of(type_name: str, model: Model) -> list[str]:
     most = np.inf if model.infinite else float(np.finfo(np.float32).max)
     texts = [repr(value) for value in doubles().tolist() if abs(value) <= most]
     if type_name == "numeric":
+        # SQL functions do not know that Python writes this double.
+        texts = [text for text in texts if abs(float(text)) != LONG]
         return texts + beside_middles()
     return texts + (["inf", "-inf"] if model.infinite else [])
 
