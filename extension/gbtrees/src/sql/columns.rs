@@ -5,6 +5,7 @@
 //! the user's are kept from being computed twice.
 
 use super::UnknownCategory;
+use super::catalog::in_pg_catalog;
 use super::inputs::{ArgumentType, ITSELF, Inputs, UNKNOWN};
 use super::objects::double_of;
 use super::quote::{array, body, identifier, literal};
@@ -78,7 +79,7 @@ impl Columns {
                 Some(text) => literal(&text),
                 None => "NULL".to_owned(),
             });
-            format!("ARRAY[{}]::pg_catalog.text[]", texts.collect::<Vec<_>>().join(", "))
+            format!("ARRAY[{}]::text[]", texts.collect::<Vec<_>>().join(", "))
         };
         let types = self.all.iter().map(|own| format!("pg_catalog.pg_typeof(q.{})", own.name));
         let described = format!(
@@ -87,23 +88,23 @@ impl Columns {
         );
         format!(
             "DECLARE\n  \
-             described CONSTANT pg_catalog.text := {};\n  \
-             head CONSTANT pg_catalog.text := {};\n  \
-             tail CONSTANT pg_catalog.text := {};\n  \
-             unknown CONSTANT pg_catalog.text := {};\n  \
-             of_numeric CONSTANT pg_catalog.text := {};\n  \
-             names CONSTANT pg_catalog.text[] := {};\n  \
-             features CONSTANT pg_catalog.text[] := {};\n  \
-             kinds CONSTANT pg_catalog.text[] := {};\n  \
-             reals CONSTANT pg_catalog.text[] := {};\n  \
-             reals_apart CONSTANT pg_catalog.text[] := {};\n  \
-             others CONSTANT pg_catalog.text[] := {};\n  \
-             tell_nan CONSTANT pg_catalog.bool[] := {};\n{READ}",
+             described CONSTANT text := {};\n  \
+             head CONSTANT text := {};\n  \
+             tail CONSTANT text := {};\n  \
+             unknown CONSTANT text := {};\n  \
+             of_numeric CONSTANT text := {};\n  \
+             names CONSTANT text[] := {};\n  \
+             features CONSTANT text[] := {};\n  \
+             kinds CONSTANT text[] := {};\n  \
+             reals CONSTANT text[] := {};\n  \
+             reals_apart CONSTANT text[] := {};\n  \
+             others CONSTANT text[] := {};\n  \
+             tell_nan CONSTANT bool[] := {};\n{READ}",
             body(&described),
-            body(head),
-            body(tail),
+            body(&in_pg_catalog(head)),
+            body(&in_pg_catalog(tail)),
             literal(&self.unknown),
-            literal(&double_of("?")),
+            literal(&in_pg_catalog(&double_of("{}"))),
             texts(&|column| Some(column.name.clone())),
             texts(&|column| Some(column.feature.clone())),
             array(self.all.iter().map(|column| column.kind)),
@@ -118,98 +119,92 @@ impl Columns {
 /// The types' numbers are those of `pg_type`: text, varchar, char and name; smallint, integer and bigint; boolean;
 /// real and double precision; numeric; date; timestamps. A numeric is a whole number to a category as far as the
 /// extension takes it for one: as `bigint`, or as its double up to 2^53.
-const READ: &str = "  t pg_catalog.oid[];
-  b pg_catalog.oid;
-  d pg_catalog.oid;
+const READ: &str = "  t oid[];
+  b oid;
+  d oid;
   k pg_catalog.\"char\";
-  x pg_catalog.text;
-  v pg_catalog.text;
-  w pg_catalog.text;
-  y pg_catalog.text;
-  given pg_catalog.text := '';
-  is_twice pg_catalog.bool := false;
+  x text;
+  v text;
+  w text;
+  y text;
+  given text := '';
+  is_twice bool := false;
 BEGIN
-  IF $1 IS NULL THEN RAISE EXCEPTION 'query cannot be null' USING ERRCODE = '22004'; END IF;
-  FOR t IN EXECUTE pg_catalog.concat(described, $1, E'\\n) AS q WHERE false) AS q ON true') LOOP END LOOP;
-  FOR i IN 1..pg_catalog.cardinality(names) LOOP
+  IF $1 IS NULL THEN RAISE EXCEPTION 'query cannot be null' USING ERRCODE := '22004'; END IF;
+  FOR t IN EXECUTE concat(described, $1, E'\\n) AS q WHERE false) AS q ON true') LOOP END LOOP;
+  FOR i IN 1..cardinality(names) LOOP
     b := t[i];
     LOOP
-      SELECT p.typtype, p.typbasetype INTO k, d FROM pg_catalog.pg_type AS p WHERE p.oid OPERATOR(pg_catalog.=) b;
-      EXIT WHEN NOT FOUND OR k OPERATOR(pg_catalog.<>) 'd';
+      SELECT p.typtype, p.typbasetype INTO k, d FROM pg_catalog.pg_type AS p WHERE p.oid = b;
+      EXIT WHEN NOT FOUND OR k <> 'd';
       b := d;
     END LOOP;
-    x := pg_catalog.concat('q.', names[i]);
+    x := concat('q.', names[i]);
     v := NULL;
-    IF k OPERATOR(pg_catalog.=) 'e' OR b OPERATOR(pg_catalog.=) ANY ('{25,1043,1042,19}'::pg_catalog.oid[]) THEN
-      IF kinds[i] OPERATOR(pg_catalog.=) ANY ('{text,hashed}'::pg_catalog.text[]) THEN
-        v := pg_catalog.concat(x, '::pg_catalog.text');
+    IF k = 'e' OR b = ANY ('{25,1043,1042,19}'::oid[]) THEN
+      IF kinds[i] = ANY ('{text,hashed}'::text[]) THEN
+        v := concat(x, '::pg_catalog.text');
       END IF;
-    ELSIF kinds[i] OPERATOR(pg_catalog.<>) 'text' THEN
+    ELSIF kinds[i] <> 'text' THEN
       v := CASE
-        WHEN b OPERATOR(pg_catalog.=) ANY ('{21,23,20,1700,701}'::pg_catalog.oid[]) THEN x
-        WHEN b OPERATOR(pg_catalog.=) 16 THEN pg_catalog.concat(x, '::pg_catalog.int4')
-        WHEN b OPERATOR(pg_catalog.=) 700 THEN CASE
-          WHEN reals[i] OPERATOR(pg_catalog.=) 'itself' THEN pg_catalog.concat(x, '::pg_catalog.float8')
-          WHEN reals[i] OPERATOR(pg_catalog.=) 'decimal' THEN
-            pg_catalog.concat('CASE WHEN ' OPERATOR(pg_catalog.||) x OPERATOR(pg_catalog.||)
-                ' OPERATOR(pg_catalog.=) ANY (''' OPERATOR(pg_catalog.||) reals_apart[i] OPERATOR(pg_catalog.||)
-                '''::pg_catalog.float4[]) THEN ', x, '::pg_catalog.text::pg_catalog.float8',
-              CASE WHEN reals_apart[i] IS NOT NULL THEN
-                pg_catalog.concat(' ELSE ', x, '::pg_catalog.float8 END') END)
-          ELSE pg_catalog.concat('CASE WHEN ', x, '::pg_catalog.float8 OPERATOR(pg_catalog.=) ANY (''', reals[i],
+        WHEN b = ANY ('{21,23,20,1700,701}'::oid[]) THEN x
+        WHEN b = 16 THEN concat(x, '::pg_catalog.int4')
+        WHEN b = 700 THEN CASE
+          WHEN reals[i] = 'itself' THEN concat(x, '::pg_catalog.float8')
+          WHEN reals[i] = 'decimal' THEN
+            concat('CASE WHEN ' || x || ' OPERATOR(pg_catalog.=) ANY (''' || reals_apart[i] || '''::pg_catalog.float4[]) THEN ', x, '::pg_catalog.text::pg_catalog.float8',
+              CASE WHEN reals_apart[i] IS NOT NULL THEN concat(' ELSE ', x, '::pg_catalog.float8 END') END)
+          ELSE concat('CASE WHEN ', x, '::pg_catalog.float8 OPERATOR(pg_catalog.=) ANY (''', reals[i],
             '''::pg_catalog.float8[]) THEN ', x, '::pg_catalog.float8 ELSE ', x,
             '::pg_catalog.text::pg_catalog.float8 END') END
-        WHEN b OPERATOR(pg_catalog.=) 1082 THEN pg_catalog.concat('CASE WHEN pg_catalog.isfinite(', x, ') THEN (', x,
+        WHEN b = 1082 THEN concat('CASE WHEN pg_catalog.isfinite(', x, ') THEN (', x,
           ' OPERATOR(pg_catalog.-) ''1970-01-01''::pg_catalog.date)::pg_catalog.float8 OPERATOR(pg_catalog.*) ''86400'' ',
           'WHEN ', x, ' OPERATOR(pg_catalog.>) ''1970-01-01'' THEN ''Infinity'' ELSE ''-Infinity'' END')
-        WHEN b OPERATOR(pg_catalog.=) ANY ('{1114,1184}'::pg_catalog.oid[]) THEN
-          pg_catalog.concat('EXTRACT(EPOCH FROM ', x, ')::pg_catalog.float8') END;
-      IF kinds[i] OPERATOR(pg_catalog.=) ANY ('{single,double}'::pg_catalog.text[]) THEN
+        WHEN b = ANY ('{1114,1184}'::oid[]) THEN
+          concat('EXTRACT(EPOCH FROM ', x, ')::pg_catalog.float8') END;
+      IF kinds[i] = ANY ('{single,double}'::text[]) THEN
         v := CASE
-          WHEN b OPERATOR(pg_catalog.=) 20 AND kinds[i] OPERATOR(pg_catalog.=) 'single' THEN
-            pg_catalog.concat(x, '::pg_catalog.float4::pg_catalog.float8')
-          WHEN b OPERATOR(pg_catalog.=) 1700 THEN pg_catalog.concat(
-            'CASE WHEN pg_catalog.abs(', x, ') OPERATOR(pg_catalog.<) ''1e300'' AND pg_catalog.scale(', x,
+          WHEN b = 20 AND kinds[i] = 'single' THEN
+            concat(x, '::pg_catalog.float4::pg_catalog.float8')
+          WHEN b = 1700 THEN concat('CASE WHEN pg_catalog.abs(', x, ') OPERATOR(pg_catalog.<) ''1e300'' AND pg_catalog.scale(', x,
             ') OPERATOR(pg_catalog.<) 300 THEN ', x, '::pg_catalog.float8 ',
-            pg_catalog.replace(of_numeric, '?', x), ' END')
-          WHEN v IS NOT NULL THEN pg_catalog.concat('(', v, ')::pg_catalog.float8') END;
-        IF tell_nan[i] AND b OPERATOR(pg_catalog.=) ANY ('{700,701,1700}'::pg_catalog.oid[]) THEN
-          v := pg_catalog.concat('CASE WHEN ', x, ' OPERATOR(pg_catalog.<) ''NaN'' THEN ', v, ' END');
+            replace(of_numeric, '{}', x), ' END')
+          WHEN v IS NOT NULL THEN concat('(', v, ')::pg_catalog.float8') END;
+        IF tell_nan[i] AND b = ANY ('{700,701,1700}'::oid[]) THEN
+          v := concat('CASE WHEN ', x, ' OPERATOR(pg_catalog.<) ''NaN'' THEN ', v, ' END');
         END IF;
       ELSIF v IS NOT NULL THEN
-        w := CASE WHEN kinds[i] OPERATOR(pg_catalog.=) 'integer' THEN '::pg_catalog.int8'
+        w := CASE WHEN kinds[i] = 'integer' THEN '::pg_catalog.int8'
           ELSE '::pg_catalog.int8::pg_catalog.text' END;
-        y := CASE WHEN b OPERATOR(pg_catalog.=) 1700 THEN
-          pg_catalog.concat('CASE ', pg_catalog.replace(of_numeric, '?', x), ' END') END;
-        IF b OPERATOR(pg_catalog.=) ANY ('{21,23,20,16}'::pg_catalog.oid[]) THEN
-          v := pg_catalog.concat(v, w);
+        y := CASE WHEN b = 1700 THEN concat('CASE ', replace(of_numeric, '{}', x), ' END') END;
+        IF b = ANY ('{21,23,20,16}'::oid[]) THEN
+          v := concat(v, w);
         ELSE
-          v := pg_catalog.concat('CASE WHEN (', v, ') OPERATOR(pg_catalog.<>) ''NaN'' THEN CASE WHEN (', v,
+          v := concat('CASE WHEN (', v, ') OPERATOR(pg_catalog.<>) ''NaN'' THEN CASE WHEN (', v,
             ') OPERATOR(pg_catalog.=) pg_catalog.trunc(', v, ') AND (', v, ') OPERATOR(pg_catalog.>=) ''',
-            CASE WHEN b OPERATOR(pg_catalog.=) 1700 THEN '-9223372036854775808' ELSE '-9007199254740992' END,
+            CASE WHEN b = 1700 THEN '-9223372036854775808' ELSE '-9007199254740992' END,
             ''' AND (', v, ') OPERATOR(pg_catalog.<=) ''',
-            CASE WHEN b OPERATOR(pg_catalog.=) 1700 THEN '9223372036854775807' ELSE '9007199254740992' END,
+            CASE WHEN b = 1700 THEN '9223372036854775807' ELSE '9007199254740992' END,
             ''' THEN (', v, ')', w,
-            ' WHEN (' OPERATOR(pg_catalog.||) y OPERATOR(pg_catalog.||) ') OPERATOR(pg_catalog.=) pg_catalog.trunc('
-              OPERATOR(pg_catalog.||) y OPERATOR(pg_catalog.||) ') AND pg_catalog.abs('
-              OPERATOR(pg_catalog.||) y OPERATOR(pg_catalog.||) ') OPERATOR(pg_catalog.<=) 9007199254740992 THEN ('
-              OPERATOR(pg_catalog.||) y OPERATOR(pg_catalog.||) ')' OPERATOR(pg_catalog.||) w, ' ELSE ',
-            COALESCE(others[i], pg_catalog.concat(unknown, '((', v, ')::pg_catalog.text, ',
-              pg_catalog.quote_literal(features[i]), ')')), pg_catalog.replace(w, '::pg_catalog.int8::', '::'),
+            ' WHEN (' || y || ') OPERATOR(pg_catalog.=) pg_catalog.trunc('
+              || y || ') AND pg_catalog.abs('
+              || y || ') OPERATOR(pg_catalog.<=) 9007199254740992 THEN ('
+              || y || ')' || w, ' ELSE ',
+            COALESCE(others[i], concat(unknown, '((', v, ')::pg_catalog.text, ',
+              quote_literal(features[i]), ')')), replace(w, '::pg_catalog.int8::', '::'),
             ' END END');
         END IF;
       END IF;
     END IF;
     IF v IS NULL THEN
-      RAISE EXCEPTION 'feature \"%\" cannot be of type %', features[i], pg_catalog.format_type(t[i], NULL)
-        USING ERRCODE = '42804', HINT = 'Features are numbers, booleans, dates and timestamps, or text and enums for '
+      RAISE EXCEPTION 'feature \"%\" cannot be of type %', features[i], format_type(t[i], NULL)
+        USING ERRCODE := '42804', HINT := 'Features are numbers, booleans, dates and timestamps, or text and enums for '
           'categorical features.';
     END IF;
-    given := pg_catalog.concat(given, ', ', v, ' AS x', i OPERATOR(pg_catalog.-) 1);
-    is_twice := is_twice OR pg_catalog.strpos(pg_catalog.substr(v, pg_catalog.strpos(v, x) OPERATOR(pg_catalog.+) 1), x)
-      OPERATOR(pg_catalog.>) 0;
+    given := concat(given, ', ', v, ' AS x', i - 1);
+    is_twice := is_twice OR strpos(substr(v, strpos(v, x) + 1), x) > 0;
   END LOOP;
-  RETURN pg_catalog.concat(head, 'SELECT q.id::pg_catalog.text AS id', given, ' FROM (',
+  RETURN concat(head, 'SELECT q.id::pg_catalog.text AS id', given, ' FROM (',
     CASE WHEN is_twice THEN 'SELECT * FROM (' END, $1, E'\\n) AS q',
     CASE WHEN is_twice THEN ' OFFSET 0) AS q' END, ' OFFSET 0', tail);
 END";

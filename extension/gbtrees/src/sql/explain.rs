@@ -170,13 +170,12 @@ impl Explained {
         let count = inputs.arguments.len();
         let most = self.leaves.keys().last().copied().unwrap_or(0);
         let mut declared = format!(
-            "  v pg_catalog.varbit;\n  s pg_catalog.float8[] := {}::pg_catalog.float8[];\n  k \
-             pg_catalog.float8[];\n  a pg_catalog.int4;\n  b pg_catalog.int4;\n  n pg_catalog.int4;\n  o \
-             pg_catalog.float8;\n  z pg_catalog.float8;\n",
+            "  v varbit;\n  s float8[] := {}::float8[];\n  k float8[];\n  a int4;\n  b int4;\n  n \
+             int4;\n  o float8;\n  z float8;\n",
             array(vec!["0"; count])
         );
         for point in 0..most {
-            let _ = writeln!(declared, "  p{point} pg_catalog.float8;");
+            let _ = writeln!(declared, "  p{point} float8;");
         }
         let mut out = bits.statement();
         self.leaves.iter().for_each(|(points, leaves)| leaves.write(&mut out, *points));
@@ -184,9 +183,8 @@ impl Explained {
         let names: Vec<String> = names.chain([literal("(bias)")]).collect();
         let _ = writeln!(
             out,
-            "  RETURN (SELECT pg_catalog.jsonb_object_agg(q.k, q.v) FROM ROWS FROM \
-             (pg_catalog.unnest(ARRAY[{}]::pg_catalog.text[]), pg_catalog.unnest(pg_catalog.array_append(s, \
-             '{}'::pg_catalog.float8))) AS q(k, v));",
+            "  RETURN (SELECT jsonb_object_agg(q.k, q.v) FROM ROWS FROM \
+             (unnest(ARRAY[{}]::text[]), unnest(array_append(s, '{}'::float8))) AS q(k, v));",
             names.join(", "),
             number(self.bias, Precision::Double)
         );
@@ -198,27 +196,22 @@ impl Leaves {
     fn write(&self, out: &mut String, points: usize) {
         let rule = Rule::of(points);
         let double = |value: f64| number(value, Precision::Double);
-        let of = |values: String, index: &str| format!("({values}::pg_catalog.int4[])[{index}]");
+        let of = |values: String, index: &str| format!("({values}::int4[])[{index}]");
         let whole = |values: &mut dyn Iterator<Item = usize>, index: &str| of(array(values), index);
         let real = |values: &[f64], index: &str| {
-            format!("({}::pg_catalog.float8[])[{index}]", array(values.iter().copied().map(double)))
+            format!("({}::float8[])[{index}]", array(values.iter().copied().map(double)))
         };
         let bit = |tests: &[(usize, bool)], index: &str| {
             let places = whole(&mut tests.iter().map(|(place, _)| *place), index);
             let holds = whole(&mut tests.iter().map(|(_, holds)| usize::from(*holds)), index);
-            [format!("pg_catalog.get_bit(v, {places})"), holds]
+            [format!("get_bit(v, {places})"), holds]
         };
         let ends = self.starts.iter().skip(1).map(|start| start - 1);
         let ends: Vec<usize> = ends.chain([self.features.len()]).collect();
         // The part of a player in the product at a point.
-        let part = |point: f64| {
-            format!(
-                "((o OPERATOR(pg_catalog.*) '{}') OPERATOR(pg_catalog.+) (z OPERATOR(pg_catalog.*) '{}'))",
-                double(point),
-                double(1.0 - point)
-            )
-        };
-        let place = "e OPERATOR(pg_catalog.-) a OPERATOR(pg_catalog.+) 1";
+        let part =
+            |point: f64| format!("((o * '{}') + (z * '{}'))", double(point), double(1.0 - point));
+        let place = "e - a + 1";
         let _ = writeln!(
             out,
             "  FOR l IN 1..{} LOOP\n    a := {};\n    b := {};\n    z := {};",
@@ -228,43 +221,37 @@ impl Leaves {
             real(&self.values, "l"),
         );
         for (point, weight) in rule.weights.iter().enumerate() {
-            let _ =
-                writeln!(out, "    p{point} := z OPERATOR(pg_catalog.*) '{}';", double(*weight));
+            let _ = writeln!(out, "    p{point} := z * '{}';", double(*weight));
         }
         let [first, expected] = bit(&self.first, "e");
         let share = real(&self.shares, "e");
         let _ = writeln!(
             out,
-            "    FOR e IN a..b LOOP\n      z := {share};\n      o := CASE WHEN {first} OPERATOR(pg_catalog.=) \
+            "    FOR e IN a..b LOOP\n      z := {share};\n      o := CASE WHEN {first} = \
              {expected} THEN 1 ELSE 0 END;"
         );
         if !self.tests.is_empty() {
             let [other, expected] = bit(&self.tests, "x");
             let _ = writeln!(
                 out,
-                "      FOR x IN {}..{} LOOP\n        IF {other} OPERATOR(pg_catalog.<>) {expected} THEN\n          \
-                 o := 0;\n          EXIT;\n        END IF;\n      END LOOP;",
+                "      FOR x IN {}..{} LOOP\n        IF {other} <> {expected} THEN\n          o := \
+                 0;\n          EXIT;\n        END IF;\n      END LOOP;",
                 whole(&mut self.others.iter().map(|(start, _)| *start), "e"),
                 whole(&mut self.others.iter().map(|(_, end)| *end), "e"),
             );
         }
         let _ = writeln!(out, "      k[{place}] := o;");
         for (point, t) in rule.points.iter().enumerate() {
-            let _ =
-                writeln!(out, "      p{point} := p{point} OPERATOR(pg_catalog.*) {};", part(*t));
+            let _ = writeln!(out, "      p{point} := p{point} * {};", part(*t));
         }
-        let parts = rule
-            .points
-            .iter()
-            .enumerate()
-            .map(|(point, t)| format!("(p{point} OPERATOR(pg_catalog./) {})", part(*t)));
+        let parts =
+            rule.points.iter().enumerate().map(|(point, t)| format!("(p{point} / {})", part(*t)));
         let _ = writeln!(
             out,
-            "    END LOOP;\n    FOR e IN a..b LOOP\n      z := {share};\n      o := k[{place}];\n      n := \
-             {};\n      s[n] := s[n] OPERATOR(pg_catalog.+) ((o OPERATOR(pg_catalog.-) z) \
-             OPERATOR(pg_catalog.*) ({}));\n    END LOOP;\n  END LOOP;",
+            "    END LOOP;\n    FOR e IN a..b LOOP\n      z := {share};\n      o := k[{place}];\n      \
+             n := {};\n      s[n] := s[n] + ((o - z) * ({}));\n    END LOOP;\n  END LOOP;",
             whole(&mut self.features.iter().copied(), "e"),
-            parts.collect::<Vec<_>>().join(" OPERATOR(pg_catalog.+) ")
+            parts.collect::<Vec<_>>().join(" + ")
         );
     }
 }

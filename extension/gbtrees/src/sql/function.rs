@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::catalog::in_pg_catalog;
 use super::guard::{Kept, qualified};
 use super::quote::{body, identifier, literal};
 
@@ -17,6 +18,7 @@ pub(super) struct Function {
     pub(super) language: &'static str,
     pub(super) properties: &'static str,
     pub(super) cost: u64,
+    /// Its code, in which names of PostgreSQL are not qualified.
     pub(super) body: String,
     /// The first words of the comment.
     pub(super) mark: String,
@@ -41,9 +43,9 @@ impl Function {
 
     pub(super) fn create(&self, out: &mut String, schema: &str) {
         let name = qualified(schema, &self.name);
-        let types = self.types.join(", ");
+        let types = in_pg_catalog(&self.types.join(", "));
         let arguments = match self.names.as_slice() {
-            [] => types.clone(),
+            [] => self.types.join(", "),
             names => {
                 let default = if self.columns.is_empty() { " DEFAULT NULL" } else { "" };
                 let arguments = names.iter().zip(&self.types).map(|(name, type_name)| {
@@ -54,12 +56,13 @@ impl Function {
         };
         let _ = write!(
             out,
-            "CREATE OR REPLACE FUNCTION {name}({arguments})\n  RETURNS {} LANGUAGE {} {} COST {}\n  AS {};\nCOMMENT ON FUNCTION {name}({types}) IS {};\n\n",
-            self.returns,
+            "CREATE OR REPLACE FUNCTION {name}({})\n  RETURNS {} LANGUAGE {} {} COST {}\n  AS {};\nCOMMENT ON FUNCTION {name}({types}) IS {};\n\n",
+            in_pg_catalog(&arguments),
+            in_pg_catalog(&self.returns),
             self.language,
             self.properties,
             self.cost,
-            body(&self.body),
+            body(&in_pg_catalog(&self.body)),
             literal(&format!("{}{}", self.mark, self.comment)),
         );
     }

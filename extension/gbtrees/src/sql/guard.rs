@@ -30,7 +30,7 @@ pub(super) struct Kept {
 
 /// Returns the numbers of types in `pg_type`, which never change.
 fn oid(type_name: &str) -> u32 {
-    match type_name.trim_start_matches("pg_catalog.") {
+    match type_name {
         "float4" => 700,
         "float8" => 701,
         "float4[]" => 1021,
@@ -46,17 +46,11 @@ fn oid(type_name: &str) -> u32 {
     }
 }
 
-/// Writes a result as `pg_get_function_result` does, where `pg_catalog` is in the search path.
+/// Writes a result as `pg_get_function_result` does.
 fn shown(returns: &str) -> String {
-    [
-        ("pg_catalog.", ""),
-        ("float4", "real"),
-        ("float8", "double precision"),
-        ("int8", "bigint"),
-        ("int4", "integer"),
-    ]
-    .iter()
-    .fold(returns.to_owned(), |shown, (name, other)| shown.replace(name, other))
+    [("float4", "real"), ("float8", "double precision"), ("int8", "bigint"), ("int4", "integer")]
+        .iter()
+        .fold(returns.to_owned(), |shown, (name, other)| shown.replace(name, other))
 }
 
 impl Kept {

@@ -1,43 +1,29 @@
 //! CatBoost's hash of a category in PL/pgSQL: [`crate::ensemble::city_hash`], over signed numbers that wrap.
 //!
-//! In the templates `@f(` is a helper of the script, and operators have spaces around them and no order of
-//! precedence, as they have none once they are qualified.
+//! In the templates `@f(` is a helper of the script.
 
 /// A function: the ending of its name, argument types, the result's type, and the body.
 pub(super) type Part = (&'static str, &'static [&'static str], &'static str, &'static str);
 
-const LONG: &str = "pg_catalog.int8";
-const BYTES: &str = "pg_catalog.bytea";
+const LONG: &str = "int8";
+const BYTES: &str = "bytea";
 
 /// The functions, helpers first; the last one gives the hash of a text.
 pub(super) const PARTS: [Part; 13] = [
-    ("_hash_w", &["pg_catalog.numeric"], LONG, WRAP),
-    (
-        "_hash_s",
-        &[LONG, LONG],
-        LONG,
-        "BEGIN RETURN @w($1::pg_catalog.numeric + $2::pg_catalog.numeric); END",
-    ),
-    (
-        "_hash_p",
-        &[LONG, LONG],
-        LONG,
-        "BEGIN RETURN @w($1::pg_catalog.numeric * $2::pg_catalog.numeric); END",
-    ),
-    ("_hash_d", &[LONG], LONG, "BEGIN RETURN $1 # (($1 >> 47) & '131071'::pg_catalog.int8); END"),
-    ("_hash_r", &[LONG, "pg_catalog.int4"], LONG, TURN),
-    ("_hash_b", &[BYTES, "pg_catalog.int4", "pg_catalog.int4"], LONG, READ),
+    ("_hash_w", &["numeric"], LONG, WRAP),
+    ("_hash_s", &[LONG, LONG], LONG, "BEGIN RETURN @w($1::numeric + $2::numeric); END"),
+    ("_hash_p", &[LONG, LONG], LONG, "BEGIN RETURN @w($1::numeric * $2::numeric); END"),
+    ("_hash_d", &[LONG], LONG, "BEGIN RETURN $1 # (($1 >> 47) & '131071'::int8); END"),
+    ("_hash_r", &[LONG, "int4"], LONG, TURN),
+    ("_hash_b", &[BYTES, "int4", "int4"], LONG, READ),
     ("_hash_m", &[LONG, LONG], LONG, MIX),
     ("_hash_short", &[BYTES], LONG, UP_TO_16),
-    ("_hash_f", &[BYTES, "pg_catalog.int4", LONG, LONG], "pg_catalog.int8[]", FOUR),
-    ("_hash_k", &[BYTES, "pg_catalog.int4", LONG, LONG], "pg_catalog.int8[]", BLOCK),
+    ("_hash_f", &[BYTES, "int4", LONG, LONG], "int8[]", FOUR),
+    ("_hash_k", &[BYTES, "int4", LONG, LONG], "int8[]", BLOCK),
     ("_hash_middle", &[BYTES], LONG, UP_TO_64),
     ("_hash_long", &[BYTES], LONG, LONGER),
-    ("_hash", &["pg_catalog.text"], LONG, HASH),
+    ("_hash", &["text"], LONG, HASH),
 ];
-
-const OPERATORS: [&str; 14] =
-    ["+", "-", "*", "/", "%", "#", "&", ">>", "<<", "<", "<=", ">", ">=", "="];
 
 /// Returns a template's body; `name` qualifies the ending of a name.
 pub(super) fn spelled(template: &str, name: impl Fn(&str) -> String) -> String {
@@ -46,10 +32,6 @@ pub(super) fn spelled(template: &str, name: impl Fn(&str) -> String) -> String {
         let short = ending.trim_start_matches("_hash_");
         body = body.replace(&format!("@{short}("), &format!("{}(", name(ending)));
     }
-    for operator in OPERATORS {
-        body =
-            body.replace(&format!(" {operator} "), &format!(" OPERATOR(pg_catalog.{operator}) "));
-    }
     for (letter, value) in [
         ("K0", 0xc3a5_c85c_97cb_3127u64),
         ("K1", 0xb492_b66f_be98_f273),
@@ -57,13 +39,12 @@ pub(super) fn spelled(template: &str, name: impl Fn(&str) -> String) -> String {
         ("K3", 0xc949_d7c7_509e_6557),
         ("K4", 0x9ddf_ea08_eb38_2d69),
     ] {
-        body = body.replace(letter, &format!("'{}'::pg_catalog.int8", value.cast_signed()));
+        body = body.replace(letter, &format!("'{}'::int8", value.cast_signed()));
     }
     body
 }
 
-const WRAP: &str =
-    "DECLARE n pg_catalog.numeric := $1 % '18446744073709551616'::pg_catalog.numeric;
+const WRAP: &str = "DECLARE n numeric := $1 % '18446744073709551616'::numeric;
 BEGIN
   IF n >= '9223372036854775808' THEN n := n - '18446744073709551616'; END IF;
   IF n < '-9223372036854775808' THEN n := n + '18446744073709551616'; END IF;
@@ -72,13 +53,13 @@ END";
 
 const TURN: &str = "BEGIN
   RETURN CASE WHEN $2 = 0 THEN $1 ELSE
-    ($1 << (64 - $2)) # (($1 >> $2) & (('1'::pg_catalog.int8 << (64 - $2)) - '1'::pg_catalog.int8)) END;
+    ($1 << (64 - $2)) # (($1 >> $2) & (('1'::int8 << (64 - $2)) - '1'::int8)) END;
 END";
 
-const READ: &str = "DECLARE n pg_catalog.int8 := 0;
+const READ: &str = "DECLARE n int8 := 0;
 BEGIN
   FOR i IN 0..$3 LOOP
-    n := n # (pg_catalog.get_byte($1, $2 + i)::pg_catalog.int8 << (8 * i));
+    n := n # (get_byte($1, $2 + i)::int8 << (8 * i));
   END LOOP;
   RETURN n;
 END";
@@ -87,8 +68,7 @@ const MIX: &str = "BEGIN
   RETURN @p(@d(@p($2 # @d(@p($1 # $2, K4)), K4)), K4);
 END";
 
-const UP_TO_16: &str =
-    "DECLARE n pg_catalog.int4 := pg_catalog.octet_length($1); c pg_catalog.int8;
+const UP_TO_16: &str = "DECLARE n int4 := octet_length($1); c int8;
 BEGIN
   IF n = 0 THEN RETURN K2; END IF;
   IF n < 4 THEN
@@ -100,7 +80,7 @@ BEGIN
   RETURN @m(@b($1, 0, 7), @r(@s(c, n), n)) # c;
 END";
 
-const FOUR: &str = "DECLARE s pg_catalog.int8 := $3; t pg_catalog.int8; o pg_catalog.int8;
+const FOUR: &str = "DECLARE s int8 := $3; t int8; o int8;
 BEGIN
   t := @r(@s(s, $4), 52);
   o := @r(s, 37);
@@ -110,7 +90,7 @@ BEGIN
   RETURN ARRAY[@s(s, $4), @s(@s(t, @r(s, 31)), o)];
 END";
 
-const BLOCK: &str = "DECLARE e pg_catalog.int8; s pg_catalog.int8; u pg_catalog.int8;
+const BLOCK: &str = "DECLARE e int8; s int8; u int8;
 BEGIN
   e := @b($1, ($2 + 24), 7);
   s := @s($3, @b($1, $2, 7));
@@ -119,17 +99,17 @@ BEGIN
 END";
 
 const UP_TO_64: &str = "DECLARE
-  n pg_catalog.int4 := pg_catalog.octet_length($1);
-  a pg_catalog.int8; b pg_catalog.int8; c pg_catalog.int8; d pg_catalog.int8;
-  v pg_catalog.int8[]; w pg_catalog.int8[];
+  n int4 := octet_length($1);
+  a int8; b int8; c int8; d int8;
+  v int8[]; w int8[];
 BEGIN
   IF n <= 32 THEN
     a := @p(@b($1, 0, 7), K1);
     b := @b($1, 8, 7);
     c := @p(@b($1, (n - 8), 7), K2);
     d := @p(@b($1, (n - 16), 7), K0);
-    RETURN @m(@s(@s(@r(@w(a::pg_catalog.numeric - b::pg_catalog.numeric), 43), @r(c, 30)), d),
-      @s(@w(@s(a, @r(b # K3, 20))::pg_catalog.numeric - c::pg_catalog.numeric), n));
+    RETURN @m(@s(@s(@r(@w(a::numeric - b::numeric), 43), @r(c, 30)), d),
+      @s(@w(@s(a, @r(b # K3, 20))::numeric - c::numeric), n));
   END IF;
   d := @p(@s(@b($1, (n - 16), 7), n), K0);
   v := @f($1, 0, @s(@b($1, 0, 7), d), @b($1, 24, 7));
@@ -141,9 +121,9 @@ BEGIN
 END";
 
 const LONGER: &str = "DECLARE
-  n pg_catalog.int4 := pg_catalog.octet_length($1);
-  x pg_catalog.int8; y pg_catalog.int8; z pg_catalog.int8; t pg_catalog.int8; place pg_catalog.int4 := 0;
-  v pg_catalog.int8[]; w pg_catalog.int8[];
+  n int4 := octet_length($1);
+  x int8; y int8; z int8; t int8; place int4 := 0;
+  v int8[]; w int8[];
 BEGIN
   x := @b($1, 0, 7);
   y := @b($1, (n - 16), 7) # K1;
@@ -167,11 +147,10 @@ BEGIN
   RETURN @m(@s(@s(@m(v[1], w[1]), @p(@d(y), K1)), z), @s(@m(v[2], w[2]), x));
 END";
 
-const HASH: &str =
-    "DECLARE b pg_catalog.bytea := pg_catalog.convert_to($1, 'UTF8'); n pg_catalog.int4;
+const HASH: &str = "DECLARE b bytea := convert_to($1, 'UTF8'); n int4;
 BEGIN
   IF $1 IS NULL THEN RETURN NULL; END IF;
-  n := pg_catalog.octet_length(b);
+  n := octet_length(b);
   RETURN CASE WHEN n <= 16 THEN @short(b) WHEN n <= 64 THEN @middle(b) ELSE @long(b) END
-    & '4294967295'::pg_catalog.int8;
+    & '4294967295'::int8;
 END";

@@ -44,9 +44,9 @@ impl ArgumentType {
 
     pub(super) fn sql(self) -> &'static str {
         match self {
-            ArgumentType::Number => "pg_catalog.float8",
-            ArgumentType::Integer => "pg_catalog.int8",
-            ArgumentType::Text | ArgumentType::Hashed => "pg_catalog.text",
+            ArgumentType::Number => "float8",
+            ArgumentType::Integer => "int8",
+            ArgumentType::Text | ArgumentType::Hashed => "text",
         }
     }
 }
@@ -106,7 +106,7 @@ impl<'m> Inputs<'m> {
     pub(super) fn types(&self) -> Vec<&'static str> {
         match self.are_columns() {
             true => self.arguments.iter().map(|argument| argument.kind.sql()).collect(),
-            false => vec!["pg_catalog.float8[]", "pg_catalog.text[]"],
+            false => vec!["float8[]", "text[]"],
         }
     }
 
@@ -265,7 +265,7 @@ pub(super) const UNKNOWN: &str = "_unknown";
 
 /// The body of that function, of the category and the feature.
 pub(super) const RAISE_UNKNOWN: &str = "BEGIN
-  RAISE EXCEPTION 'unknown category \"%\" for feature \"%\"', $1, $2 USING ERRCODE = '22P02';
+  RAISE EXCEPTION 'unknown category \"%\" for feature \"%\"', $1, $2 USING ERRCODE := '22P02';
 END";
 
 impl Inputs<'_> {
@@ -287,9 +287,8 @@ impl Inputs<'_> {
         if !self.are_columns() {
             let count = self.arguments.len();
             all.check = format!(
-                "  IF pg_catalog.cardinality($1) OPERATOR(pg_catalog.<>) {count} THEN\n    RAISE EXCEPTION \
-                 'model has {count} features, not %', pg_catalog.cardinality($1) USING ERRCODE = \
-                 '22023';\n  END IF;\n"
+                "  IF cardinality($1) <> {count} THEN\n    RAISE EXCEPTION 'model has {count} \
+                 features, not %', cardinality($1) USING ERRCODE := '22023';\n  END IF;\n"
             );
         }
         for (feature, argument) in self.arguments.iter().enumerate() {
@@ -299,19 +298,17 @@ impl Inputs<'_> {
                 _ if model.has_unknown_code(feature)
                     || matches!(categories, Categories::Hashed(_)) =>
                 {
-                    format!("'{}'::pg_catalog.float8", categories.len())
+                    format!("'{}'::float8", categories.len())
                 }
-                UnknownCategory::Missing => "NULL::pg_catalog.float8".to_owned(),
-                UnknownCategory::Error => format!(
-                    "{}({given}::pg_catalog.text, {})",
-                    qualified(UNKNOWN),
-                    literal(&argument.feature)
-                ),
+                UnknownCategory::Missing => "NULL::float8".to_owned(),
+                UnknownCategory::Error => {
+                    format!("{}({given}::text, {})", qualified(UNKNOWN), literal(&argument.feature))
+                }
             };
             let found = found(categories, &given, &qualified("_hash"));
             all.codes.push(Step {
                 name: format!("f{feature}"),
-                type_name: "pg_catalog.float8",
+                type_name: "float8",
                 expression: format!(
                     "COALESCE({found}, CASE WHEN {given} IS NOT NULL THEN {otherwise} END)"
                 ),
@@ -324,8 +321,8 @@ impl Inputs<'_> {
                     all.variables.push(value);
                     continue;
                 }
-                Kind::NonZero => ("pg_catalog.float8", non_zero(model.value_precision(), &value)),
-                Kind::Code => ("pg_catalog.int4", code(model, variable.feature, &value)),
+                Kind::NonZero => ("float8", non_zero(model.value_precision(), &value)),
+                Kind::Code => ("int4", code(model, variable.feature, &value)),
             };
             let name = format!("v{index}");
             all.variables.push(place.named(&name));
@@ -340,11 +337,9 @@ impl Inputs<'_> {
         let zero = number(f64::from(MissingRule::ZERO), Precision::Double);
         let factors = (0..self.arguments.len()).map(|feature| {
             let value = self.value(feature, Place::Function);
-            format!(
-                "CASE WHEN pg_catalog.abs({value}) OPERATOR(pg_catalog.<=) '{zero}' THEN '0' ELSE {value} END"
-            )
+            format!("CASE WHEN abs({value}) <= '{zero}' THEN '0' ELSE {value} END")
         });
-        format!("ARRAY[{}]::pg_catalog.float8[]", factors.collect::<Vec<_>>().join(", "))
+        format!("ARRAY[{}]::float8[]", factors.collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -357,17 +352,16 @@ fn found(categories: &Categories, given: &str, hash: &str) -> String {
         }
         Categories::Integer(values) => in_object(
             (0..).zip(values).map(|(code, value)| (format!("\"{value}\""), code)),
-            &format!("{given}::pg_catalog.text"),
+            &format!("{given}::text"),
         ),
         Categories::Hashed(values) => in_object(
             (0..).zip(values).map(|(code, value)| (format!("\"{value}\""), code)),
-            &format!("{hash}({given})::pg_catalog.text"),
+            &format!("{hash}({given})::text"),
         ),
         Categories::Float(values) => {
             let values = array(values.iter().map(|value| number(*value, Precision::Double)));
-            let place =
-                format!("pg_catalog.array_position({values}::pg_catalog.float8[], {given})");
-            format!("({place} OPERATOR(pg_catalog.-) 1)::pg_catalog.float8")
+            let place = format!("array_position({values}::float8[], {given})");
+            format!("({place} - 1)::float8")
         }
     }
 }
@@ -376,7 +370,7 @@ fn found(categories: &Categories, given: &str, hash: &str) -> String {
 fn in_object(entries: impl Iterator<Item = (String, usize)>, key: &str) -> String {
     let entries: Vec<String> = entries.map(|(key, code)| format!("{key}:{code}")).collect();
     let object = literal(&format!("{{{}}}", entries.join(",")));
-    format!("({object}::pg_catalog.jsonb OPERATOR(pg_catalog.->) {key})::pg_catalog.float8")
+    format!("({object}::jsonb -> {key})::float8")
 }
 
 /// Writes a text as JSON does.
@@ -398,10 +392,7 @@ fn json(text: &str) -> String {
 fn non_zero(precision: Precision, value: &str) -> String {
     let [low, high] =
         non_zero_ends(precision).map(|end| number(end.unwrap_or(f64::INFINITY), Precision::Double));
-    format!(
-        "CASE WHEN {value} OPERATOR(pg_catalog.<) '{low}' OR {value} OPERATOR(pg_catalog.>=) \
-         '{high}' THEN {value} END"
-    )
+    format!("CASE WHEN {value} < '{low}' OR {value} >= '{high}' THEN {value} END")
 }
 
 /// The code that sets have of a number; -1 for what is in none.
@@ -412,20 +403,19 @@ fn code(model: &Ensemble, feature: usize, value: &str) -> String {
     let ranks = model.ranks_of(feature as u32);
     if !ranks.is_empty() {
         let ends = array(ranks.iter().map(|rank| shown(at_least(*rank))));
-        return format!("pg_catalog.width_bucket({value}, {ends}::pg_catalog.float8[])");
+        return format!("width_bucket({value}, {ends}::float8[])");
     }
     if categories(model, feature).is_some() {
-        return format!("{value}::pg_catalog.int4");
+        return format!("{value}::int4");
     }
     // In f64, numbers down to -1 are truncated to 0; in f32 they are first rounded.
     let (start, whole) = match precision {
-        Precision::Single => (shown(at_least(0.0)), format!("{value}::pg_catalog.float4")),
+        Precision::Single => (shown(at_least(0.0)), format!("{value}::float4")),
         Precision::Double => (shown((-1f64).next_up()), value.to_owned()),
     };
     let end = shown(at_least(16_777_216.0));
     format!(
-        "CASE WHEN {value} IS NULL THEN NULL WHEN {value} OPERATOR(pg_catalog.<) '{start}' OR \
-         {value} OPERATOR(pg_catalog.>=) '{end}' THEN -1 WHEN {value} OPERATOR(pg_catalog.<) '0.5' \
-         THEN 0 ELSE pg_catalog.trunc(({whole})::pg_catalog.float8)::pg_catalog.int4 END"
+        "CASE WHEN {value} IS NULL THEN NULL WHEN {value} < '{start}' OR {value} >= '{end}' THEN \
+         '-1' WHEN {value} < '0.5' THEN 0 ELSE trunc(({whole})::float8)::int4 END"
     )
 }

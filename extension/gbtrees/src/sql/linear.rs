@@ -11,11 +11,11 @@ use crate::ensemble::{Ensemble, Precision};
 
 /// The body of the function that rounds a number to f32.
 pub(super) const ROUND: &str = "BEGIN
-  RETURN CASE WHEN $1 OPERATOR(pg_catalog.=) 'NaN' THEN $1
-    WHEN $1 OPERATOR(pg_catalog.>=) '3.4028235677973366e38' THEN 'Infinity'
-    WHEN $1 OPERATOR(pg_catalog.<=) '-3.4028235677973366e38' THEN '-Infinity'
-    WHEN pg_catalog.abs($1) OPERATOR(pg_catalog.<=) '7.006492321624085e-46' THEN $1 OPERATOR(pg_catalog.*) '0'
-    ELSE $1::pg_catalog.float4 END;
+  RETURN CASE WHEN $1 = 'NaN' THEN $1
+    WHEN $1 >= '3.4028235677973366e38' THEN 'Infinity'
+    WHEN $1 <= '-3.4028235677973366e38' THEN '-Infinity'
+    WHEN abs($1) <= '7.006492321624085e-46' THEN $1 * '0'
+    ELSE $1::float4 END;
 END";
 
 /// Returns declarations of sums with their initial values, and the statements that add features to them;
@@ -26,7 +26,7 @@ pub(super) fn statements(model: &Ensemble, inputs: &Inputs<'_>, round: &str) -> 
     for (output, base) in model.base_margin().iter().enumerate() {
         let start = f64::from(base + model.coefficient(features, output));
         let start = number(start, Precision::Double);
-        let _ = writeln!(declared, "  s{output} pg_catalog.float8 := '{start}';");
+        let _ = writeln!(declared, "  s{output} float8 := '{start}';");
     }
     for feature in 0..features {
         let value = inputs.value(feature, Place::Function);
@@ -36,8 +36,7 @@ pub(super) fn statements(model: &Ensemble, inputs: &Inputs<'_>, round: &str) -> 
             let coefficient = number(coefficient, Precision::Double);
             let _ = writeln!(
                 out,
-                "    s{output} := {round}(s{output} OPERATOR(pg_catalog.+) {round}({round}({value}) \
-                 OPERATOR(pg_catalog.*) '{coefficient}'));"
+                "    s{output} := {round}(s{output} + {round}({round}({value}) * '{coefficient}'));"
             );
         }
         out.push_str("  END IF;\n");

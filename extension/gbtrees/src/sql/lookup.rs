@@ -102,7 +102,7 @@ impl<'m> Bits<'m> {
     pub(super) fn statement(&self) -> String {
         match self.pieces.as_slice() {
             [] => String::new(),
-            pieces => format!("  v := {};\n", pieces.join("\n    OPERATOR(pg_catalog.||) ")),
+            pieces => format!("  v := {};\n", pieces.join("\n    || ")),
         }
     }
 
@@ -128,8 +128,8 @@ impl<'m> Bits<'m> {
         }
         let missing = if missing_left { 0 } else { count };
         self.pieces.push(format!(
-            "pg_catalog.\"substring\"(B'{}{}', {} OPERATOR(pg_catalog.-) COALESCE( \
-             pg_catalog.width_bucket({value}, {}::pg_catalog.float8[]), {missing}), {count})",
+            "substring(B'{}{}', {} - COALESCE(width_bucket({value}, {}::float8[]), \
+             {missing}), {count})",
             "0".repeat(count),
             "1".repeat(count),
             count + 1,
@@ -161,10 +161,8 @@ impl<'m> Bits<'m> {
         }
         let width = sets.len();
         self.pieces.push(format!(
-            "pg_catalog.\"substring\"(B'{table}', 1 OPERATOR(pg_catalog.+) ({width} \
-             OPERATOR(pg_catalog.*) (CASE WHEN {value} IS NULL THEN {} WHEN {value} \
-             OPERATOR(pg_catalog.<) 0 OR {value} OPERATOR(pg_catalog.>=) {end} THEN {end} ELSE \
-             {value} END)), {width})",
+            "substring(B'{table}', 1 + ({width} * (CASE WHEN {value} IS NULL THEN {} WHEN \
+             {value} < 0 OR {value} >= {end} THEN {end} ELSE {value} END)), {width})",
             end + 1
         ));
         Ok(())
@@ -324,10 +322,10 @@ pub(super) fn statements(
     let trees: Vec<&SqlTree<'_>> = forest.trees.get(trees).unwrap_or_default().iter().collect();
     let bits = Bits::of(forest, &trees, prologue)?;
     let sum_type = sum_type(precision);
-    let mut declared = "  v pg_catalog.varbit;\n  q pg_catalog.int4;\n".to_owned();
+    let mut declared = "  v varbit;\n  q int4;\n".to_owned();
     let mut out = bits.statement();
     if let Some(factors) = factors {
-        declared += "  x pg_catalog.float8[];\n  o pg_catalog.float8;\n";
+        declared += "  x float8[];\n  o float8;\n";
         let _ = writeln!(out, "  x := {factors};");
     }
     for output in 0..outputs {
@@ -338,16 +336,11 @@ pub(super) fn statements(
         if walk.roots.is_empty() {
             continue;
         }
-        let _ = writeln!(
-            out,
-            "  FOREACH q IN ARRAY {}::pg_catalog.int4[] LOOP",
-            array(walk.roots.iter())
-        );
+        let _ = writeln!(out, "  FOREACH q IN ARRAY {}::int4[] LOOP", array(walk.roots.iter()));
         if !walk.tests.is_empty() {
             let _ = writeln!(
                 out,
-                "    WHILE q OPERATOR(pg_catalog.>) 0 LOOP\n      q := ({}::pg_catalog.int4[])[q][{}];\n    \
-                 END LOOP;",
+                "    WHILE q > 0 LOOP\n      q := ({}::int4[])[q][{}];\n    END LOOP;",
                 table(&walk.exits),
                 path(&walk.tests, 0),
             );
@@ -356,7 +349,7 @@ pub(super) fn statements(
             None => {
                 let _ = writeln!(
                     out,
-                    "    s{output} := s{output} OPERATOR(pg_catalog.+) ({}::{sum_type}[])[OPERATOR(pg_catalog.-) q];",
+                    "    s{output} := s{output} + ({}::{sum_type}[])[- q];",
                     array(walk.leaves.iter())
                 );
             }
@@ -369,15 +362,13 @@ pub(super) fn statements(
 
 impl Linear {
     fn write(&self, out: &mut String, leaves: &[String], output: usize) {
-        let of = |values: String, kind: &str, index: &str| {
-            format!("({values}::pg_catalog.{kind}[])[{index}]")
-        };
-        let leaf = "OPERATOR(pg_catalog.-) q";
+        let of = |values: String, kind: &str, index: &str| format!("({values}::{kind}[])[{index}]");
+        let leaf = "- q";
         let _ = writeln!(
             out,
-            "    o := {};\n    FOR i IN {}..{} LOOP\n      IF x[{f}] IS NULL THEN\n        o := {};\n        \
-             EXIT;\n      END IF;\n      o := o OPERATOR(pg_catalog.+) ({} OPERATOR(pg_catalog.*) x[{f}]);\n    \
-             END LOOP;\n    s{output} := s{output} OPERATOR(pg_catalog.+) o;",
+            "    o := {};\n    FOR i IN {}..{} LOOP\n      IF x[{f}] IS NULL THEN\n        o := \
+             {};\n        EXIT;\n      END IF;\n      o := o + ({} * x[{f}]);\n    END LOOP;\n    \
+             s{output} := s{output} + o;",
             of(array(self.constants.iter()), "float8", leaf),
             of(array(self.firsts.iter()), "int4", leaf),
             of(array(self.lasts.iter()), "int4", leaf),
@@ -404,7 +395,7 @@ fn path(tests: &[[usize; TESTS]], place: usize) -> String {
     }
     let own: Vec<usize> = tests.iter().map(|tests| tests[place]).collect();
     format!(
-        "CASE WHEN pg_catalog.get_bit(v, ({}::pg_catalog.int4[])[q]) OPERATOR(pg_catalog.=) 1 THEN {} ELSE {} END",
+        "CASE WHEN get_bit(v, ({}::int4[])[q]) = 1 THEN {} ELSE {} END",
         array(own),
         path(tests, 2 * place + 1),
         path(tests, 2 * place + 2),

@@ -15,6 +15,7 @@
 //! # }
 //! ```
 
+mod catalog;
 mod columns;
 mod cuts;
 mod explain;

@@ -19,8 +19,8 @@ pub(super) const MAX_DEPTH: u32 = 400;
 /// Returns the type of sums.
 pub(super) fn sum_type(precision: Precision) -> &'static str {
     match precision {
-        Precision::Single => "pg_catalog.float4",
-        Precision::Double => "pg_catalog.float8",
+        Precision::Single => "float4",
+        Precision::Double => "float8",
     }
 }
 
@@ -53,11 +53,7 @@ pub(super) fn statements(
             }
             let _ = write!(out, "  s{output} := s{output}");
             for tree in trees {
-                let _ = write!(
-                    out,
-                    " OPERATOR(pg_catalog.+)\n    {}",
-                    term(tree, precision, &prologue.variables)
-                );
+                let _ = write!(out, " +\n    {}", term(tree, precision, &prologue.variables));
             }
             out.push_str(";\n");
         }
@@ -102,8 +98,8 @@ impl Writer<'_> {
             (Test::Always, false) => (format!("{value} IS NOT NULL"), split.left, split.right),
             (Test::Below(cut), missing_left) => {
                 let cut = number(cut, Precision::Double);
-                let [below, from] = ["<", ">="]
-                    .map(|operator| format!("{value} OPERATOR(pg_catalog.{operator}) '{cut}'"));
+                let [below, from] =
+                    ["<", ">="].map(|operator| format!("{value} {operator} '{cut}'"));
                 if missing_left {
                     (from, split.right, split.left)
                 } else {
@@ -139,13 +135,10 @@ fn in_set(value: &str, words: &[u32]) -> String {
     let codes: Vec<u32> = (0..end).filter(is_in).collect();
     if codes.len() <= LISTED {
         let codes = array(codes);
-        return format!("{value} OPERATOR(pg_catalog.=) ANY ({codes}::pg_catalog.int4[])");
+        return format!("{value} = ANY ({codes}::int4[])");
     }
     let bits: String = (0..end).map(|code| if is_in(&code) { '1' } else { '0' }).collect();
     // No code is as large as the length of the set, of which the substring would be empty; -1 is at 0, which
     // has no bit either.
-    format!(
-        "pg_catalog.\"substring\"(B'{bits}', {value} OPERATOR(pg_catalog.+) 1, 1) \
-         OPERATOR(pg_catalog.=) B'1'"
-    )
+    format!("substring(B'{bits}', {value} + 1, 1) = B'1'")
 }

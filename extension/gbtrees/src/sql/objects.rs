@@ -17,8 +17,8 @@ pub(super) fn reader(kind: ArgumentType) -> &'static str {
 
 /// Returns the types of its arguments: an object, a key, and the number for another than the categories.
 pub(super) fn types(kind: ArgumentType) -> Vec<&'static str> {
-    let mut types = vec!["pg_catalog.jsonb", "pg_catalog.text"];
-    types.extend((kind == ArgumentType::Integer).then_some("pg_catalog.int8"));
+    let mut types = vec!["jsonb", "text"];
+    types.extend((kind == ArgumentType::Integer).then_some("int8"));
     types
 }
 
@@ -26,11 +26,9 @@ pub(super) fn types(kind: ArgumentType) -> Vec<&'static str> {
 /// precision, where the cast is an error.
 pub(super) fn double_of(numeric: &str) -> String {
     format!(
-        "WHEN pg_catalog.abs({numeric}) OPERATOR(pg_catalog.<=) '2.4703282292062327208e-324' THEN '0' \
-         WHEN {numeric} OPERATOR(pg_catalog.=) 'NaN' THEN 'NaN' \
-         WHEN {numeric} OPERATOR(pg_catalog.>=) '1.797693134862315807937e308' THEN 'Infinity' \
-         WHEN {numeric} OPERATOR(pg_catalog.<=) '-1.797693134862315807937e308' THEN '-Infinity' \
-         ELSE {numeric}::pg_catalog.float8"
+        "WHEN abs({numeric}) <= '2.4703282292062327208e-324' THEN '0' WHEN {numeric} = 'NaN' THEN \
+         'NaN' WHEN {numeric} >= '1.797693134862315807937e308' THEN 'Infinity' WHEN {numeric} <= \
+         '-1.797693134862315807937e308' THEN '-Infinity' ELSE {numeric}::float8"
     )
 }
 
@@ -52,7 +50,7 @@ pub(super) fn body(kind: ArgumentType, unknown: UnknownCategory, precision: Prec
         }
         ArgumentType::Text => ("", TEXT.to_owned()),
         ArgumentType::Hashed => {
-            let whole = whole("::pg_catalog.text");
+            let whole = whole("::text");
             (OF_CATEGORY, format!("{HASHED}{whole}{raised}{HASHED_END}"))
         }
     };
@@ -64,13 +62,13 @@ pub(super) fn body(kind: ArgumentType, unknown: UnknownCategory, precision: Prec
 fn whole(cast: &str) -> String {
     let double = double_of("n");
     format!(
-        "    n := v::pg_catalog.numeric;
-    IF n OPERATOR(pg_catalog.=) pg_catalog.trunc(n) AND n OPERATOR(pg_catalog.>=) '-9223372036854775808'
-      AND n OPERATOR(pg_catalog.<=) '9223372036854775807'
-    THEN RETURN n::pg_catalog.int8{cast}; END IF;
+        "    n := v::numeric;
+    IF n = trunc(n) AND n >= '-9223372036854775808'
+      AND n <= '9223372036854775807'
+    THEN RETURN n::int8{cast}; END IF;
     d := CASE {double} END;
-    IF d OPERATOR(pg_catalog.=) pg_catalog.trunc(d) AND pg_catalog.abs(d) OPERATOR(pg_catalog.<=) 9007199254740992
-    THEN RETURN d::pg_catalog.int8{cast}; END IF;
+    IF d = trunc(d) AND abs(d) <= 9007199254740992
+    THEN RETURN d::int8{cast}; END IF;
 "
     )
 }
@@ -83,82 +81,82 @@ fn raised_unless_given(raised: &str) -> String {
 }
 
 const START: &str = "DECLARE
-  v pg_catalog.jsonb := $1 OPERATOR(pg_catalog.->) $2;
-  k pg_catalog.text := pg_catalog.jsonb_typeof(v);
+  v jsonb := $1 -> $2;
+  k text := jsonb_typeof(v);
 ";
 
 const ABSENT: &str = "BEGIN
   IF v IS NULL THEN
-    RAISE EXCEPTION 'feature \"%\" is not in the jsonb object', $2 USING ERRCODE = '42703';
+    RAISE EXCEPTION 'feature \"%\" is not in the jsonb object', $2 USING ERRCODE := '42703';
   END IF;
-  IF k OPERATOR(pg_catalog.=) 'null' THEN RETURN NULL; END IF;
+  IF k = 'null' THEN RETURN NULL; END IF;
 ";
 
-const NUMBER: &str = "  IF k OPERATOR(pg_catalog.=) 'number' THEN
-    n := v::pg_catalog.numeric;
-    IF pg_catalog.abs(n) OPERATOR(pg_catalog.<) 9007199254740992 AND pg_catalog.scale(n) OPERATOR(pg_catalog.<) 300
+const NUMBER: &str = "  IF k = 'number' THEN
+    n := v::numeric;
+    IF abs(n) < 9007199254740992 AND scale(n) < 300
     THEN RETURN n; END IF;
 ";
 
 /// A whole number is rounded once, unless it is what a double is written as: then Python reads that.
-const WHOLE: &str = "    IF pg_catalog.scale(n) OPERATOR(pg_catalog.=) 0
-      AND pg_catalog.abs(n) OPERATOR(pg_catalog.<) 9223372036854775808
-      AND n OPERATOR(pg_catalog.<>) n::pg_catalog.float8::pg_catalog.text::pg_catalog.numeric
-    THEN RETURN n::pg_catalog.int8::pg_catalog.float4; END IF;
+const WHOLE: &str = "    IF scale(n) = 0
+      AND abs(n) < 9223372036854775808
+      AND n <> n::float8::text::numeric
+    THEN RETURN n::int8::float4; END IF;
 ";
 
 const NUMBER_END: &str = "  END IF;
-  IF k OPERATOR(pg_catalog.=) 'boolean' THEN
-    RETURN CASE WHEN v::pg_catalog.bool THEN 1 ELSE 0 END;
+  IF k = 'boolean' THEN
+    RETURN CASE WHEN v::bool THEN 1 ELSE 0 END;
   END IF;
-  k := $1 OPERATOR(pg_catalog.->>) $2;
-  IF k OPERATOR(pg_catalog.=) 'NaN' THEN RETURN NULL; END IF;
-  IF k OPERATOR(pg_catalog.=) ANY ('{Infinity,-Infinity}'::pg_catalog.text[]) THEN RETURN k; END IF;
+  k := $1 ->> $2;
+  IF k = 'NaN' THEN RETURN NULL; END IF;
+  IF k = ANY ('{Infinity,-Infinity}'::text[]) THEN RETURN k; END IF;
 ";
 
-const OF_NUMBER: &str = "  n pg_catalog.numeric;\n";
+const OF_NUMBER: &str = "  n numeric;\n";
 
-const OF_CATEGORY: &str = "  n pg_catalog.numeric;\n  d pg_catalog.float8;\n";
+const OF_CATEGORY: &str = "  n numeric;\n  d float8;\n";
 
-const RAISE: &str = "    RAISE EXCEPTION 'unknown category \"%\" for feature \"%\"', \
-     $1 OPERATOR(pg_catalog.->>) $2, $2 USING ERRCODE = '22P02';
+const RAISE: &str =
+    "    RAISE EXCEPTION 'unknown category \"%\" for feature \"%\"', $1 ->> $2, $2 \
+     USING ERRCODE := '22P02';
 ";
 
-const INTEGER: &str = "  IF k OPERATOR(pg_catalog.=) 'boolean' THEN
-    RETURN CASE WHEN v::pg_catalog.bool THEN 1 ELSE 0 END;
+const INTEGER: &str = "  IF k = 'boolean' THEN
+    RETURN CASE WHEN v::bool THEN 1 ELSE 0 END;
   END IF;
-  IF $1 OPERATOR(pg_catalog.->>) $2 OPERATOR(pg_catalog.=) 'NaN' THEN RETURN NULL; END IF;
-  IF k OPERATOR(pg_catalog.=) 'number' THEN
+  IF $1 ->> $2 = 'NaN' THEN RETURN NULL; END IF;
+  IF k = 'number' THEN
 ";
 
 const INTEGER_OTHER: &str = "  END IF;
-  IF k OPERATOR(pg_catalog.=) 'number' OR ($1 OPERATOR(pg_catalog.->>) $2)
-    OPERATOR(pg_catalog.=) ANY ('{Infinity,-Infinity}'::pg_catalog.text[]) THEN
+  IF k = 'number' OR ($1 ->> $2)
+    = ANY ('{Infinity,-Infinity}'::text[]) THEN
 ";
 
 const INTEGER_END: &str = "    RETURN $3;
   END IF;
 ";
 
-const TEXT: &str = "  IF k OPERATOR(pg_catalog.=) 'string' THEN
-    RETURN $1 OPERATOR(pg_catalog.->>) $2;
+const TEXT: &str = "  IF k = 'string' THEN
+    RETURN $1 ->> $2;
   END IF;
 ";
 
-const HASHED: &str = "  IF k OPERATOR(pg_catalog.=) 'string' THEN
-    RETURN $1 OPERATOR(pg_catalog.->>) $2;
+const HASHED: &str = "  IF k = 'string' THEN
+    RETURN $1 ->> $2;
   END IF;
-  IF k OPERATOR(pg_catalog.=) 'boolean' THEN
-    RETURN CASE WHEN v::pg_catalog.bool THEN '1' ELSE '0' END;
+  IF k = 'boolean' THEN
+    RETURN CASE WHEN v::bool THEN '1' ELSE '0' END;
   END IF;
-  IF k OPERATOR(pg_catalog.=) 'number' THEN
+  IF k = 'number' THEN
 ";
 
 const HASHED_END: &str = "    RETURN NULL;
   END IF;
 ";
 
-const END: &str =
-    "  RAISE EXCEPTION 'feature \"%\" cannot be a jsonb %', $2, pg_catalog.jsonb_typeof(v)
-    USING ERRCODE = '42804';
+const END: &str = "  RAISE EXCEPTION 'feature \"%\" cannot be a jsonb %', $2, jsonb_typeof(v)
+    USING ERRCODE := '42804';
 END";

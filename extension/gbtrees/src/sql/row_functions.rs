@@ -1,5 +1,6 @@
 //! The functions that take a query: `churn_rows(query)` and those behind it.
 
+use super::catalog::in_pg_catalog;
 use super::columns::Columns;
 use super::function::Function;
 use super::inputs::Place;
@@ -32,7 +33,7 @@ impl Functions<'_> {
         let computed = if is_planned { self.computed(symmetric, cancel)? } else { None };
         let called = computed.is_none();
         let (query, mut all) = computed.unwrap_or_else(|| (self.called(), Vec::new()));
-        let text = "pg_catalog.text";
+        let text = "text";
         let body = query.body(&self.columns(called));
         let function = self.internal(QUERY, vec![text], text, body, "margins of a query's rows");
         all.push(Function { properties: "VOLATILE PARALLEL UNSAFE", ..function });
@@ -94,12 +95,11 @@ impl Functions<'_> {
         let end = if is_used_once { "" } else { rows::END };
         let function = self.internal(
             "",
-            vec!["pg_catalog.text"],
-            &format!("TABLE(id pg_catalog.text, {column} {returns})"),
+            vec!["text"],
+            &format!("TABLE(id text, {column} {returns})"),
             format!(
-                "BEGIN\n  RETURN QUERY EXECUTE {}\n    OPERATOR(pg_catalog.||) {query}($1) \
-                 OPERATOR(pg_catalog.||) '{end}) AS r';\nEND",
-                literal(&format!("SELECT r.id, {result} FROM ("))
+                "BEGIN\n  RETURN QUERY EXECUTE {}\n    || {query}($1) || '{end}) AS r';\nEND",
+                literal(&in_pg_catalog(&format!("SELECT r.id, {result} FROM (")))
             ),
             &format!("{column} of each row of a query"),
         );

@@ -26,13 +26,11 @@ const CHUNK: usize = 2_000;
 
 /// A window's function that reads all rows of a chunk: the number of the only bucket. Each is of the one before,
 /// so that none is left out.
-const COUNTED: &str = "pg_catalog.ntile(q.w) OVER (PARTITION BY q.c) AS w";
+const COUNTED: &str = "ntile(q.w) OVER (PARTITION BY q.c) AS w";
 
 /// Returns the column of a row's chunk.
 fn chunk() -> String {
-    format!(
-        "(pg_catalog.row_number() OVER () OPERATOR(pg_catalog.-) 1) OPERATOR(pg_catalog./) {CHUNK} AS c"
-    )
+    format!("(row_number() OVER () - 1) / {CHUNK} AS c")
 }
 
 /// The end of each query, which keeps the planner from putting expressions in the place of columns.
@@ -113,7 +111,7 @@ impl Trees<'_> {
             query.around(&[margins, COUNTED.to_owned()]);
             query.around(&["q.s".to_owned()]);
             let end = query.tail.len() - END.len();
-            query.tail.insert_str(end, " WHERE q.w OPERATOR(pg_catalog.>) 0");
+            query.tail.insert_str(end, " WHERE q.w > 0");
         }
         Ok(Some((query, groups)))
     }
@@ -141,7 +139,7 @@ impl Terms {
             let terms = symmetric.terms("$1", precision).into_iter();
             // A term is as large as a few nodes, however many leaves there are.
             let trees = terms.map(|(output, expression)| Term { output, nodes: 2, expression });
-            let columns = vec![("q.v".to_owned(), "pg_catalog.bytea")];
+            let columns = vec![("q.v".to_owned(), "bytea")];
             return Ok(Terms { columns, trees: trees.collect() });
         }
         let mut columns: Vec<(String, &'static str)> = Vec::new();
@@ -151,7 +149,7 @@ impl Terms {
             arguments.push(format!("${}", known.unwrap_or(columns.len()) + 1));
             if known.is_none() {
                 let is_code = variable.kind == Kind::Code;
-                let type_name = if is_code { "pg_catalog.int4" } else { "pg_catalog.float8" };
+                let type_name = if is_code { "int4" } else { "float8" };
                 columns.push((column.clone(), type_name));
             }
         }
@@ -201,8 +199,8 @@ impl Terms {
                 if own.is_empty() {
                     continue;
                 }
-                let terms = own.join(" OPERATOR(pg_catalog.+)\n");
-                let body = format!("SELECT ${} OPERATOR(pg_catalog.+)\n{terms}", types.len());
+                let terms = own.join(" +\n");
+                let body = format!("SELECT ${} +\n{terms}", types.len());
                 *sum = format!("{}({passed}{sum})", name(groups.len()));
                 groups.push(Group { types: types.clone(), body });
             }

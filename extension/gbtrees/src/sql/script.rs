@@ -1,8 +1,7 @@
 //! The script: which functions there are, and how they call each other.
 //!
 //! Functions of features that a user calls are SQL, have named arguments, and are inlined into the query. Those
-//! behind them have arguments without names, so that no name of a feature can mean something else in a body. All
-//! names are qualified, operators included, so that objects planted elsewhere are never found.
+//! behind them have arguments without names, so that no name of a feature can mean something else in a body.
 
 use super::function::Function;
 use super::guard::{self, Kept, SETTINGS, mark, qualified};
@@ -216,8 +215,8 @@ impl Functions<'_> {
             self.internal(objects::reader(kind), objects::types(kind), kind.sql(), body, what)
         });
         let unknown = self.inputs.has_categories().then(|| {
-            let types = vec!["pg_catalog.text", "pg_catalog.text"];
-            let (float, what) = ("pg_catalog.float8", "the error of an unknown category");
+            let types = vec!["text", "text"];
+            let (float, what) = ("float8", "the error of an unknown category");
             self.internal(UNKNOWN, types, float, RAISE_UNKNOWN.to_owned(), what)
         });
         readers.chain(unknown).collect()
@@ -267,7 +266,7 @@ impl Functions<'_> {
         if model.is_linear() {
             let round = self.names.qualified("_single");
             let (declared, statements) = linear::statements(model, &self.inputs, &round);
-            let number = "pg_catalog.float8";
+            let number = "float8";
             let rounding = linear::ROUND.to_owned();
             return Ok(vec![
                 self.internal("_single", vec![number], number, rounding, "a number as real"),
@@ -332,12 +331,12 @@ impl Functions<'_> {
         all.extend(value);
         if let Some(body) = class(model, &self.value("$1")) {
             let what = "number of the class of margins";
-            all.push(self.internal("_class_of", vec![margin], "pg_catalog.int4", body, what));
+            all.push(self.internal("_class_of", vec![margin], "int4", body, what));
         }
         if are_probabilities(model) {
             let body = probabilities(model, &self.all_labels());
             let types = vec![self.value_type()];
-            all.push(self.internal("_proba_of", types, "pg_catalog.jsonb", body, "probabilities"));
+            all.push(self.internal("_proba_of", types, "jsonb", body, "probabilities"));
         }
         all
     }
@@ -356,7 +355,7 @@ impl Functions<'_> {
             [] => (0..self.model.num_classes()).map(|class| format!("'{class}'")).collect(),
             labels => labels.iter().map(|label| literal(label)).collect(),
         };
-        format!("ARRAY[{}]::pg_catalog.text[]", labels.join(", "))
+        format!("ARRAY[{}]::text[]", labels.join(", "))
     }
 
     /// The function of SHAP values, or the reason why there is none.
@@ -371,7 +370,7 @@ impl Functions<'_> {
                 prologue.statements(),
             );
             let types = self.inputs.types();
-            let function = self.internal(EXPLAINED, types, "pg_catalog.jsonb", body, "SHAP values");
+            let function = self.internal(EXPLAINED, types, "jsonb", body, "SHAP values");
             Function { cost: 100_000, ..function }
         }))
     }
@@ -408,16 +407,16 @@ impl Functions<'_> {
                 class(self.model, "")?;
                 let number = format!("{}({margins})", self.names.qualified("_class_of"));
                 let labels = self.all_labels();
-                let label = format!("({labels})[{number} OPERATOR(pg_catalog.+) 1]");
-                ("pg_catalog.text", label)
+                let label = format!("({labels})[{number} + 1]");
+                ("text", label)
             }
             "_proba" => {
                 are_probabilities(self.model).then_some(())?;
                 let values = self.value(margins);
                 let object = format!("{}({values})", self.names.qualified("_proba_of"));
-                ("pg_catalog.jsonb", object)
+                ("jsonb", object)
             }
-            EXPLAIN => ("pg_catalog.jsonb", margins.to_owned()),
+            EXPLAIN => ("jsonb", margins.to_owned()),
             _ => (self.value_type(), self.value(margins)),
         })
     }
@@ -430,9 +429,9 @@ impl Functions<'_> {
                 .zip(&self.inputs.arguments)
                 .map(|(number, argument)| match argument.kind {
                     // NaN is not less than itself.
-                    ArgumentType::Number => format!(
-                        "CASE WHEN ${number} OPERATOR(pg_catalog.<) 'NaN' THEN ${number} END"
-                    ),
+                    ArgumentType::Number => {
+                        format!("CASE WHEN ${number} < 'NaN' THEN ${number} END")
+                    }
                     _ => format!("${number}"),
                 })
                 .collect();
@@ -440,9 +439,9 @@ impl Functions<'_> {
             let margins = format!("{trees}({})", passed.join(", "));
             (names.collect(), self.inputs.types(), margins)
         } else {
-            let numbers = "pg_catalog.array_replace($1, 'NaN'::pg_catalog.float8, NULL)";
+            let numbers = "array_replace($1, 'NaN'::float8, NULL)";
             let margins = format!("{trees}({numbers}, NULL)");
-            (vec!["features".to_owned()], vec!["pg_catalog.float8[]"], margins)
+            (vec!["features".to_owned()], vec!["float8[]"], margins)
         };
         self.query(name, ending, names, types, &margins)
     }
@@ -456,14 +455,14 @@ impl Functions<'_> {
             let elements = features.iter().zip(&self.inputs.arguments).map(|(value, argument)| {
                 match ((argument.kind == ArgumentType::Number) == numbers, numbers) {
                     (true, true) => value.clone(),
-                    (true, false) => format!("({value})::pg_catalog.text"),
+                    (true, false) => format!("({value})::text"),
                     (false, _) => "NULL".to_owned(),
                 }
             });
             elements.collect::<Vec<_>>().join(", ")
         };
         let (numbers, texts) = (of(true), of(false));
-        format!("ARRAY[{numbers}]::pg_catalog.float8[], ARRAY[{texts}]::pg_catalog.text[]")
+        format!("ARRAY[{numbers}]::float8[], ARRAY[{texts}]::text[]")
     }
 
     /// A function with one object of features.
@@ -483,7 +482,7 @@ impl Functions<'_> {
         let trees = if ending == EXPLAIN { EXPLAINED } else { ONE };
         let margins = format!("{}({passed})", self.names.qualified(trees));
         let names = vec!["features".to_owned()];
-        self.query(name, ending, names, vec!["pg_catalog.jsonb"], &margins)
+        self.query(name, ending, names, vec!["jsonb"], &margins)
     }
 
     /// A function with a row, whose columns are matched by name as an object's keys are; a column of type real
@@ -492,7 +491,7 @@ impl Functions<'_> {
         let name = qualified(&self.options.schema, &of_object.name);
         Function {
             name: of_object.name.clone(),
-            types: vec!["pg_catalog.record"],
+            types: vec!["record"],
             names: Vec::new(),
             columns: &[],
             returns: of_object.returns.clone(),
@@ -500,7 +499,7 @@ impl Functions<'_> {
             // The text of a time depends on settings, as would that of a real.
             properties: "STABLE PARALLEL SAFE SET extra_float_digits = 1",
             cost: of_object.cost,
-            body: format!("BEGIN\n  RETURN {name}(pg_catalog.to_jsonb($1));\nEND"),
+            body: format!("BEGIN\n  RETURN {name}(to_jsonb($1));\nEND"),
             mark: of_object.mark.clone(),
             comment: of_object.comment.clone(),
         }
@@ -515,7 +514,7 @@ impl Functions<'_> {
         margins: &str,
     ) -> Option<Function> {
         let (returns, result) = self.result(ending, margins)?;
-        let is_object = types == ["pg_catalog.jsonb"];
+        let is_object = types == ["jsonb"];
         // `f()` with a default would be as good a match for one form as for another.
         if is_object {
             names.clear();
@@ -548,7 +547,7 @@ impl Functions<'_> {
 fn type_of(precision: Precision, is_one: bool) -> &'static str {
     match (precision, is_one) {
         (_, true) => sum_type(precision),
-        (Precision::Single, false) => "pg_catalog.float4[]",
-        (Precision::Double, false) => "pg_catalog.float8[]",
+        (Precision::Single, false) => "float4[]",
+        (Precision::Double, false) => "float8[]",
     }
 }

@@ -70,24 +70,19 @@ impl<'m> Symmetric<'m> {
                 (0..bins.count()).map(|bin| self.line(variable, &bins, bin)).collect();
             let width = 8 * self.levels.len();
             let bin = bins.number_of(value);
-            used.then(|| {
-                format!(
-                    "pg_catalog.\"substring\"(X'{table}', 1 OPERATOR(pg_catalog.+) ({width} \
-                     OPERATOR(pg_catalog.*) {bin}), {width})"
-                )
-            })
+            used.then(|| format!("substring(X'{table}', 1 + ({width} * {bin}), {width})"))
         });
         let lines: Vec<String> = lines.collect();
         let joined = match lines.as_slice() {
             [] => format!("X'{}'", "00".repeat(self.levels.len())),
-            lines => lines.join("\n    OPERATOR(pg_catalog.|) "),
+            lines => lines.join("\n    | "),
         };
-        format!("pg_catalog.varbit_send({joined})")
+        format!("varbit_send({joined})")
     }
 
     /// Returns declarations, and the statement that finds all leaves.
     fn start(&self, variables: usize, prologue: &Prologue) -> (String, String) {
-        let declared = "  v pg_catalog.bytea;\n".to_owned();
+        let declared = "  v bytea;\n".to_owned();
         (declared, format!("  v := {};\n", self.found(variables, prologue)))
     }
 
@@ -96,7 +91,7 @@ impl<'m> Symmetric<'m> {
         let of = |(tree, leaves): (usize, &Vec<f64>)| {
             let values = array(leaves.iter().map(|value| number(*value, precision)));
             format!(
-                "('[0:{}]={}::{}[])[pg_catalog.get_byte({v}, {})]",
+                "('[0:{}]={}::{}[])[get_byte({v}, {})]",
                 leaves.len() - 1,
                 values.trim_start_matches('\''),
                 sum_type(precision),
@@ -148,9 +143,8 @@ impl<'m> Symmetric<'m> {
             let places = own.iter().map(|tree| tree + 4);
             let _ = writeln!(
                 out,
-                "  FOR i IN 1..{} LOOP\n    s{output} := s{output} OPERATOR(pg_catalog.+) \
-                 ({}::{}[])[({}::pg_catalog.int4[])[i] OPERATOR(pg_catalog.+) pg_catalog.get_byte(v, \
-                 ({}::pg_catalog.int4[])[i])];\n  END LOOP;",
+                "  FOR i IN 1..{} LOOP\n    s{output} := s{output} + ({}::{}[])[({}::int4[])[i] + \
+                 get_byte(v, ({}::int4[])[i])];\n  END LOOP;",
                 own.len(),
                 array(leaves),
                 sum_type(precision),
@@ -178,9 +172,8 @@ impl<'m> Symmetric<'m> {
                 .map(|(_, term)| term.as_str())
                 .collect();
             for terms in own.chunks(TREES) {
-                let terms = terms.join(" OPERATOR(pg_catalog.+)\n    ");
-                let _ =
-                    writeln!(out, "  s{output} := s{output} OPERATOR(pg_catalog.+)\n    {terms};");
+                let terms = terms.join(" +\n    ");
+                let _ = writeln!(out, "  s{output} := s{output} +\n    {terms};");
             }
         }
         (declared, out)
@@ -203,14 +196,12 @@ impl Bins {
         let (end, missing) = (self.end, self.count() - 1);
         if self.cuts.is_empty() {
             return format!(
-                "(CASE WHEN {value} IS NULL THEN {missing} WHEN {value} OPERATOR(pg_catalog.>=) 0 AND \
-                 {value} OPERATOR(pg_catalog.<) {end} THEN {value}::pg_catalog.int4 ELSE {end} END)"
+                "(CASE WHEN {value} IS NULL THEN {missing} WHEN {value} >= 0 AND {value} < {end} \
+                 THEN {value}::int4 ELSE {end} END)"
             );
         }
         let cuts = array(self.cuts.iter().map(|cut| number(unordered(*cut), Precision::Double)));
-        format!(
-            "COALESCE(pg_catalog.width_bucket({value}, {cuts}::pg_catalog.float8[]), {missing})"
-        )
+        format!("COALESCE(width_bucket({value}, {cuts}::float8[]), {missing})")
     }
 
     /// Returns whether a test holds of the values of a bin.

@@ -39,7 +39,7 @@ pub(super) fn scaled(model: &Ensemble, sums: Vec<String>) -> Vec<String> {
         let factors = [("*", scaling.scale), ("/", scaling.divisor)];
         let steps = factors.into_iter().filter(|(_, factor)| *factor != 1.0).chain(bias);
         steps.fold(sum, |sum, (operator, number)| {
-            format!("({sum} OPERATOR(pg_catalog.{operator}) {})", writer.typed(number))
+            format!("({sum} {operator} {})", writer.typed(number))
         })
     });
     scaled.collect()
@@ -87,16 +87,14 @@ pub(super) fn class(model: &Ensemble, values: &str) -> Option<String> {
             };
             let threshold = number(objective.class_threshold(), Precision::Double);
             Some(format!(
-                "DECLARE\n  d pg_catalog.float8 := {decides};\nBEGIN\n  RETURN CASE WHEN d \
-                 OPERATOR(pg_catalog.>) '{threshold}' AND d OPERATOR(pg_catalog.<>) 'NaN' THEN 1 \
-                 ELSE 0 END;\nEND"
+                "DECLARE\n  d float8 := {decides};\nBEGIN\n  RETURN CASE WHEN d > '{threshold}' \
+                 AND d <> 'NaN' THEN 1 ELSE 0 END;\nEND"
             ))
         }
         Task::Multiclass => Some(format!(
-            "DECLARE\n  m {}[] := {decides};\n  best pg_catalog.int4 := 1;\nBEGIN\n  FOR i IN 2..{} \
-             LOOP\n    IF m[i] OPERATOR(pg_catalog.>) m[best] AND m[i] \
-             OPERATOR(pg_catalog.<>) 'NaN' THEN best := i; END IF;\n  END LOOP;\n  \
-             RETURN best OPERATOR(pg_catalog.-) 1;\nEND",
+            "DECLARE\n  m {}[] := {decides};\n  best int4 := 1;\nBEGIN\n  FOR i IN 2..{} LOOP\n    \
+             IF m[i] > m[best] AND m[i] <> 'NaN' THEN best := i; END IF;\n  END LOOP;\n  RETURN \
+             best - 1;\nEND",
             sum_type(model.sum_precision()),
             model.num_outputs()
         )),
@@ -109,14 +107,11 @@ pub(super) fn probabilities(model: &Ensemble, labels: &str) -> String {
     let object = match model.objective().task() {
         Task::Binary => {
             let one = sum_type(model.sum_precision());
-            format!(
-                "pg_catalog.jsonb_build_object(({labels})[1], '1'::{one} OPERATOR(pg_catalog.-) $1, \
-                 ({labels})[2], $1)"
-            )
+            format!("jsonb_build_object(({labels})[1], '1'::{one} - $1, ({labels})[2], $1)")
         }
         _ => format!(
-            "(SELECT pg_catalog.jsonb_object_agg(q.k, q.v) FROM ROWS FROM (pg_catalog.unnest({labels}), \
-             pg_catalog.unnest($1)) AS q(k, v))"
+            "(SELECT jsonb_object_agg(q.k, q.v) FROM ROWS FROM (unnest({labels}), unnest($1)) AS \
+             q(k, v))"
         ),
     };
     format!("BEGIN\n  RETURN {object};\nEND")
@@ -141,18 +136,16 @@ struct Values {
 /// `exp(x)` of an f32 as C has it, and the cast to f32 around.
 fn exp_single(x: &str) -> String {
     format!(
-        "(CASE WHEN {x} OPERATOR(pg_catalog.=) 'NaN' THEN 'NaN' WHEN {x} OPERATOR(pg_catalog.>=) '88.72284'::pg_catalog.float4 THEN 'Infinity' WHEN {x} \
-         OPERATOR(pg_catalog.<=) '-103.97'::pg_catalog.float4 THEN '0' ELSE \
-         pg_catalog.exp(({x})::pg_catalog.float8)::pg_catalog.float4 END)"
+        "(CASE WHEN {x} = 'NaN' THEN 'NaN' WHEN {x} >= '88.72284'::float4 THEN 'Infinity' WHEN {x} \
+         <= '-103.97'::float4 THEN '0' ELSE exp(({x})::float8)::float4 END)"
     )
 }
 
 /// `exp(x)` of an f64.
 fn exp_double(x: &str) -> String {
     format!(
-        "(CASE WHEN {x} OPERATOR(pg_catalog.=) 'NaN' THEN 'NaN' WHEN {x} OPERATOR(pg_catalog.>) '709.782712893384'::pg_catalog.float8 THEN 'Infinity' \
-         WHEN {x} OPERATOR(pg_catalog.<) '-745.13'::pg_catalog.float8 THEN '0' ELSE \
-         pg_catalog.exp({x}) END)"
+        "(CASE WHEN {x} = 'NaN' THEN 'NaN' WHEN {x} > '709.782712893384'::float8 THEN 'Infinity' \
+         WHEN {x} < '-745.13'::float8 THEN '0' ELSE exp({x}) END)"
     )
 }
 
@@ -161,18 +154,14 @@ fn share(part: &str, sum: &str, precision: Precision) -> String {
     match precision {
         // A quotient of two f32 is the same rounded from f64, and needs no other bound there.
         Precision::Single => {
-            let share = format!(
-                "({part}::pg_catalog.float8 OPERATOR(pg_catalog./) {sum}::pg_catalog.float8)"
-            );
+            let share = format!("({part}::float8 / {sum}::float8)");
             format!(
-                "(CASE WHEN {share} OPERATOR(pg_catalog.<=) '7.006492321624085e-46' THEN '0' ELSE \
-                 {share}::pg_catalog.float4 END)"
+                "(CASE WHEN {share} <= '7.006492321624085e-46' THEN '0' ELSE {share}::float4 END)"
             )
         }
-        Precision::Double => format!(
-            "(CASE WHEN {part} OPERATOR(pg_catalog.<) '1e-318'::pg_catalog.float8 THEN '0' ELSE ({part} \
-             OPERATOR(pg_catalog./) {sum}) END)"
-        ),
+        Precision::Double => {
+            format!("(CASE WHEN {part} < '1e-318'::float8 THEN '0' ELSE ({part} / {sum}) END)")
+        }
     }
 }
 
@@ -209,10 +198,9 @@ impl Values {
     /// Assigns to each sum.
     fn each(&self, value: impl Fn(&str) -> String) -> String {
         let assigned = |sum: &String| match self.may_be_nan {
-            true => format!(
-                "  {sum} := CASE WHEN {sum} OPERATOR(pg_catalog.=) 'NaN' THEN {sum} ELSE {} END;\n",
-                value(sum)
-            ),
+            true => {
+                format!("  {sum} := CASE WHEN {sum} = 'NaN' THEN {sum} ELSE {} END;\n", value(sum))
+            }
             false => format!("  {sum} := {};\n", value(sum)),
         };
         self.sums().iter().map(assigned).collect()
@@ -231,15 +219,15 @@ impl Values {
         }
         if scaling.scale != 1.0 {
             let scale = self.typed(scaling.scale);
-            out += &self.each(|s| format!("{s} OPERATOR(pg_catalog.*) {scale}"));
+            out += &self.each(|s| format!("{s} * {scale}"));
         }
         if scaling.divisor != 1.0 {
             let divisor = self.typed(scaling.divisor);
-            out += &self.each(|s| format!("{s} OPERATOR(pg_catalog./) {divisor}"));
+            out += &self.each(|s| format!("{s} / {divisor}"));
         }
         if !scaling.bias.is_empty() {
             for (s, bias) in self.sums().iter().zip(&scaling.bias) {
-                out += &format!("  {s} := {s} OPERATOR(pg_catalog.+) {};\n", self.typed(*bias));
+                out += &format!("  {s} := {s} + {};\n", self.typed(*bias));
             }
         }
         out
@@ -254,19 +242,19 @@ impl Values {
         match transform {
             Transform::Identity => steps(String::new()),
             Transform::Logistic => steps(self.each(|s| self.logistic(slope, s))),
-            Transform::Softmax => self.softmax("pg_catalog.float8", single),
-            Transform::SoftmaxSingle if single => self.softmax("pg_catalog.float4", true),
+            Transform::Softmax => self.softmax("float8", single),
+            Transform::SoftmaxSingle if single => self.softmax("float4", true),
             Transform::LogisticMirrored if single => steps(self.each(mirrored)),
             Transform::SoftmaxSingle | Transform::LogisticMirrored => self.in_single(transform),
             Transform::ArgMax => self.arg_max(),
             Transform::Exponential if single => steps(self.each(exp_single)),
             Transform::Exponential => steps(self.each(exp_double)),
-            Transform::Hinge => steps(self.each(|s| {
-                format!("CASE WHEN {s} OPERATOR(pg_catalog.>) '0' THEN '1' ELSE '0' END")
-            })),
+            Transform::Hinge => {
+                steps(self.each(|s| format!("CASE WHEN {s} > '0' THEN '1' ELSE '0' END")))
+            }
             Transform::Ascending => {
                 let sorted = format!(
-                    "ARRAY(SELECT q.x FROM pg_catalog.unnest({}) AS q(x) ORDER BY q.x)",
+                    "ARRAY(SELECT q.x FROM unnest({}) AS q(x) ORDER BY q.x)",
                     match self.outputs {
                         1 => format!("ARRAY[{all}]"),
                         _ => all.clone(),
@@ -280,30 +268,26 @@ impl Values {
             Transform::Expectile => steps(self.expectiles()),
             Transform::SignedSquare => steps(self.each(|s| {
                 format!(
-                    "CASE WHEN {s} OPERATOR(pg_catalog.>) '0' THEN {s} OPERATOR(pg_catalog.*) {s} WHEN {s} \
-                     OPERATOR(pg_catalog.<) '0' THEN OPERATOR(pg_catalog.-) ({s} OPERATOR(pg_catalog.*) \
-                     {s}) ELSE {s} END"
+                    "CASE WHEN {s} > '0' THEN {s} * {s} WHEN {s} < '0' THEN - ({s} * {s}) ELSE {s} \
+                     END"
                 )
             })),
             Transform::LogOnePlusExp => steps(self.log1p_exp()),
             Transform::MeanVariance => {
-                let second = exp_double("(s1 OPERATOR(pg_catalog.+) s1)");
+                let second = exp_double("(s1 + s1)");
                 steps(format!("  s1 := {second};\n"))
             }
             Transform::Isolation => steps(self.each(|s| {
                 let (slope, t) = (self.typed(slope), self.type_name());
-                format!(
-                    "{slope} OPERATOR(pg_catalog.-) pg_catalog.power('2'::pg_catalog.float8, \
-                     OPERATOR(pg_catalog.-) LEAST({s}::pg_catalog.float8, '140'))::{t}"
-                )
+                format!("{slope} - power('2'::float8, - LEAST({s}::float8, '140'))::{t}")
             })),
             Transform::MeanLogistic => {
                 let each = self.sums();
                 let sum: Vec<String> =
                     each.iter().map(|s| format!("({})", self.logistic(slope, s))).collect();
-                let sum = sum.join(" OPERATOR(pg_catalog.+) ");
+                let sum = sum.join(" + ");
                 let count = self.typed(self.outputs as f64);
-                (String::new(), String::new(), format!("({sum}) OPERATOR(pg_catalog./) {count}"))
+                (String::new(), String::new(), format!("({sum}) / {count}"))
             }
             Transform::WeightedMedian => (String::new(), String::new(), self.weighted_median()),
             Transform::ExponentialMinusOne => {
@@ -312,10 +296,8 @@ impl Values {
                 let statements = sums.iter().map(|s| {
                     let exp = exp_double(s);
                     format!(
-                        "  e := {exp};\n  {s} := CASE WHEN e OPERATOR(pg_catalog.=) '1' THEN {s} WHEN e \
-                         OPERATOR(pg_catalog.=) 'Infinity' THEN e WHEN e OPERATOR(pg_catalog.<) '1e-17' \
-                         THEN '-1' ELSE (e OPERATOR(pg_catalog.-) '1') OPERATOR(pg_catalog.*) {s} \
-                         OPERATOR(pg_catalog./) pg_catalog.ln(e) END;\n"
+                        "  e := {exp};\n  {s} := CASE WHEN e = '1' THEN {s} WHEN e = 'Infinity' \
+                         THEN e WHEN e < '1e-17' THEN '-1' ELSE (e - '1') * {s} / ln(e) END;\n"
                     )
                 });
                 (declared, statements.collect(), all)
@@ -328,36 +310,29 @@ impl Values {
         let (numbers, weights) = sums.split_at(self.outputs / 2);
         let (numbers, weights) = (numbers.join(", "), weights.join(", "));
         let sum = |end: &str| {
-            format!(
-                "pg_catalog.sum(p.w) OVER (ORDER BY p.x ROWS BETWEEN UNBOUNDED PRECEDING AND {end})"
-            )
+            format!("sum(p.w) OVER (ORDER BY p.x ROWS BETWEEN UNBOUNDED PRECEDING AND {end})")
         };
         let (until, all) = (sum("CURRENT ROW"), sum("UNBOUNDED FOLLOWING"));
         format!(
             "(SELECT q.x FROM (SELECT p.x, {until} AS s, {all} AS t FROM ROWS FROM \
-             (pg_catalog.unnest(ARRAY[{numbers}]), pg_catalog.unnest(ARRAY[{weights}])) AS p(x, w)) AS q \
-             WHERE q.s OPERATOR(pg_catalog.>=) ('0.5'::pg_catalog.float8 OPERATOR(pg_catalog.*) q.t) \
-             ORDER BY q.x LIMIT 1)"
+             (unnest(ARRAY[{numbers}]), unnest(ARRAY[{weights}])) AS p(x, w)) AS q WHERE q.s >= \
+             ('0.5'::float8 * q.t) ORDER BY q.x LIMIT 1)"
         )
     }
 
     fn logistic(&self, slope: f64, sum: &str) -> String {
         let s = match slope == 1.0 {
             true => sum.to_owned(),
-            false => format!("({sum} OPERATOR(pg_catalog.*) {})", self.typed(slope)),
+            false => format!("({sum} * {})", self.typed(slope)),
         };
         match self.precision {
             Precision::Single => format!(
-                "'1'::pg_catalog.float4 OPERATOR(pg_catalog./) (pg_catalog.exp(GREATEST(LEAST( \
-                 OPERATOR(pg_catalog.-) {s}, '88.7'::pg_catalog.float4), '-80'::pg_catalog.float4) \
-                 ::pg_catalog.float8)::pg_catalog.float4 OPERATOR(pg_catalog.+) \
-                 '1'::pg_catalog.float4)"
+                "'1'::float4 / (exp(GREATEST(LEAST(- {s}, '88.7'::float4), '-80'::float4)::float8)::float4 \
+                 + '1'::float4)"
             ),
             Precision::Double => format!(
-                "CASE WHEN {s} OPERATOR(pg_catalog.<) '-709.782712893384' THEN '0' ELSE \
-                 '1'::pg_catalog.float8 OPERATOR(pg_catalog./) ('1'::pg_catalog.float8 \
-                 OPERATOR(pg_catalog.+) pg_catalog.exp(GREATEST(OPERATOR(pg_catalog.-) {s}, \
-                 '-700'::pg_catalog.float8))) END"
+                "CASE WHEN {s} < '-709.782712893384' THEN '0' ELSE '1'::float8 / ('1'::float8 + \
+                 exp(GREATEST(- {s}, '-700'::float8))) END"
             ),
         }
     }
@@ -368,11 +343,11 @@ impl Values {
         let declared = format!("  m {t};\n  e {sum_type} := '0';\n");
         let mut statements = format!("  m := GREATEST({});\n", sums.join(", "));
         statements += &self.each(|s| {
-            let shifted = format!("({s} OPERATOR(pg_catalog.-) m)");
+            let shifted = format!("({s} - m)");
             if single { exp_single(&shifted) } else { exp_double(&shifted) }
         });
         for s in &sums {
-            statements += &format!("  e := e OPERATOR(pg_catalog.+) {s}::{sum_type};\n");
+            statements += &format!("  e := e + {s}::{sum_type};\n");
         }
         statements += &format!("  m := e::{t};\n");
         statements += &self.each(|s| share(s, "m", self.precision));
@@ -384,15 +359,15 @@ impl Values {
         let narrow = Values { precision: Precision::Single, letter: 'r', ..*self };
         let (mut declared, mut statements) = (String::new(), String::new());
         for (r, s) in narrow.sums().iter().zip(self.sums()) {
-            declared += &format!("  {r} pg_catalog.float4;\n");
+            declared += &format!("  {r} float4;\n");
             statements += &format!(
-                "  {r} := CASE WHEN {s} OPERATOR(pg_catalog.<=) '7e-46' AND {s} \
-                 OPERATOR(pg_catalog.>=) '-7e-46' THEN '0' ELSE {s}::pg_catalog.float4 END;\n"
+                "  {r} := CASE WHEN {s} <= '7e-46' AND {s} >= '-7e-46' THEN '0' ELSE {s}::float4 \
+                 END;\n"
             );
         }
         match transform {
             Transform::SoftmaxSingle => {
-                let (more, softmax, _) = narrow.softmax("pg_catalog.float4", true);
+                let (more, softmax, _) = narrow.softmax("float4", true);
                 declared += &more;
                 statements += &softmax;
             }
@@ -408,10 +383,7 @@ impl Values {
         let t = self.type_name();
         let declared = format!("  best {t};\n  class {t} := '0';\n");
         let tests = (1..self.outputs).map(|output| {
-            format!(
-                "  IF s{output} OPERATOR(pg_catalog.>) best THEN best := s{output}; class := '{output}'; \
-                 END IF;\n"
-            )
+            format!("  IF s{output} > best THEN best := s{output}; class := '{output}'; END IF;\n")
         });
         (declared, "  best := s0;\n".to_owned() + &tests.collect::<String>(), "class".to_owned())
     }
@@ -419,12 +391,10 @@ impl Values {
     fn expectiles(&self) -> String {
         let tests = (1..self.outputs).map(|output| {
             let (s, before) = (format!("s{output}"), output - 1);
-            let e = exp_single(&format!("(OPERATOR(pg_catalog.-) pg_catalog.abs({s}))"));
+            let e = exp_single(&format!("(- abs({s}))"));
             format!(
-                "  {s} := s{before} OPERATOR(pg_catalog.+) ('1e-6'::pg_catalog.float4 \
-                 OPERATOR(pg_catalog.+) (GREATEST({s}, '0'::pg_catalog.float4) OPERATOR(pg_catalog.+) \
-                 pg_catalog.ln('1'::pg_catalog.float8 OPERATOR(pg_catalog.+) \
-                 {e}::pg_catalog.float8)::pg_catalog.float4));\n"
+                "  {s} := s{before} + ('1e-6'::float4 + (GREATEST({s}, '0'::float4) + \
+                 ln('1'::float8 + {e}::float8)::float4));\n"
             )
         });
         tests.collect()
@@ -436,11 +406,9 @@ impl Values {
             let e = exp_double(&s);
             // The logarithm of 1 + e, corrected for what the sum rounds off.
             format!(
-                "  {s} := {e};\n  {s} := CASE WHEN {s} OPERATOR(pg_catalog.=) 'Infinity' THEN {s} WHEN \
-                 '1'::pg_catalog.float8 OPERATOR(pg_catalog.+) {s} OPERATOR(pg_catalog.=) '1' THEN {s} ELSE \
-                 pg_catalog.ln('1'::pg_catalog.float8 OPERATOR(pg_catalog.+) {s}) OPERATOR(pg_catalog.*) \
-                 ({s} OPERATOR(pg_catalog./) ('1'::pg_catalog.float8 OPERATOR(pg_catalog.+) {s} \
-                 OPERATOR(pg_catalog.-) '1'::pg_catalog.float8)) END;\n"
+                "  {s} := {e};\n  {s} := CASE WHEN {s} = 'Infinity' THEN {s} WHEN '1'::float8 + \
+                 {s} = '1' THEN {s} ELSE ln('1'::float8 + {s}) * ({s} / ('1'::float8 + {s} - \
+                 '1'::float8)) END;\n"
             )
         });
         each.collect()
@@ -450,12 +418,7 @@ impl Values {
 /// ONNX Runtime's logistic function.
 fn mirrored(s: &str) -> String {
     let value = format!(
-        "'1'::pg_catalog.float4 OPERATOR(pg_catalog./) ('1'::pg_catalog.float4 OPERATOR(pg_catalog.+) \
-         pg_catalog.exp(GREATEST(OPERATOR(pg_catalog.-) pg_catalog.abs({s}), \
-         '-80'::pg_catalog.float4)::pg_catalog.float8)::pg_catalog.float4)"
+        "'1'::float4 / ('1'::float4 + exp(GREATEST(- abs({s}), '-80'::float4)::float8)::float4)"
     );
-    format!(
-        "CASE WHEN {s} OPERATOR(pg_catalog.<) '0' THEN '1'::pg_catalog.float4 OPERATOR(pg_catalog.-) \
-         ({value}) ELSE {value} END"
-    )
+    format!("CASE WHEN {s} < '0' THEN '1'::float4 - ({value}) ELSE {value} END")
 }
