@@ -8,8 +8,9 @@
 use crate::compiled::CompiledModel;
 use crate::compiled::aligned::StableBytes;
 use crate::ensemble::{
-    Categories, CategorySet, ClassBy, Comparison, Ensemble, FeatureType, LinearLeaf, MissingRule,
-    Node, Objective, Precision, Scaling, Split, SplitCondition, Task, Transform, Tree, TreeOutput,
+    Categories, CategorySet, ClassBy, Comparison, Ensemble, EnsembleParts, FeatureType, LinearLeaf,
+    MissingRule, Node, Objective, Precision, Scaling, Split, SplitCondition, Task, Transform, Tree,
+    TreeOutput,
 };
 
 /// Returns the factor by which `make test-long` enlarges tests.
@@ -302,9 +303,9 @@ pub(crate) fn linear(seed: u64, features: usize, outputs: usize) -> Ensemble {
 /// Adds linear models to the leaves of half of the trees, and sums in f64.
 pub(crate) fn with_linear_leaves(seed: u64, mut model: Ensemble) -> Ensemble {
     let mut random = Random(seed);
-    model.sum_precision = Precision::Double;
-    model.base_margin.fill(0.0);
-    let features = model.num_features;
+    model.parts.sum_precision = Precision::Double;
+    model.parts.base_margin.fill(0.0);
+    let features = model.parts.num_features;
     for tree in &mut model.trees {
         if tree.output == TreeOutput::All || random.one_in(2) {
             continue;
@@ -334,7 +335,7 @@ pub(crate) fn model(seed: u64, shape: Shape) -> Ensemble {
     let task = if shape.outputs > 1 { Task::Multiclass } else { Task::Binary };
     let transform = if shape.outputs > 1 { Transform::Softmax } else { Transform::Logistic };
     let starts = if library.sum_precision == Precision::Single { 64 } else { 1 };
-    Ensemble {
+    let parts = EnsembleParts {
         format: "test",
         version: [3, 4, 1],
         objective: Objective {
@@ -347,24 +348,27 @@ pub(crate) fn model(seed: u64, shape: Shape) -> Ensemble {
             levels: Vec::new(),
         },
         value_precision: library.value_precision,
-        real_input: crate::ensemble::RealInput::Decimal,
-        array_categories: crate::ensemble::ArrayCategories::Values,
         sum_precision: library.sum_precision,
         scaling: library.scaling,
         base_score: vec![0.5; shape.outputs],
         base_margin: (0..shape.outputs).map(|_| random.below(starts) as f32 / 64.0).collect(),
         num_features: shape.features,
-        round_starts: vec![0, shape.trees as u32],
-        trees,
         feature_names: (0..shape.features).map(|feature| format!("feature é {feature}")).collect(),
         feature_types: vec![FeatureType::Numerical; shape.features],
         categories: vec![None; shape.features],
-        unknown_codes: Vec::new(),
-        coefficients: Vec::new(),
-        ctrs: Default::default(),
         ranks: Vec::new(),
         class_labels: Vec::new(),
         attributes: Vec::new(),
+    };
+    Ensemble {
+        parts,
+        real_input: crate::ensemble::RealInput::Decimal,
+        array_categories: crate::ensemble::ArrayCategories::Values,
+        round_starts: vec![0, shape.trees as u32],
+        trees,
+        unknown_codes: Vec::new(),
+        coefficients: Vec::new(),
+        ctrs: Default::default(),
     }
 }
 
@@ -400,9 +404,9 @@ pub(crate) fn with_categories(mut model: Ensemble) -> Ensemble {
         Categories::Float(vec![1.5, -0.0, f64::INFINITY, -2.0]),
     ];
     for (feature, dictionary) in dictionaries.into_iter().enumerate() {
-        if let Some(place) = model.categories.get_mut(feature) {
+        if let Some(place) = model.parts.categories.get_mut(feature) {
             *place = Some(dictionary);
-            model.feature_types[feature] = FeatureType::Categorical;
+            model.parts.feature_types[feature] = FeatureType::Categorical;
         }
     }
     model

@@ -7,8 +7,8 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 use crate::ensemble::{
-    ArrayCategories, Categories, Comparison, Ctrs, Ensemble, FeatureType, LinearLeaf, MissingRule,
-    Node, Objective, Precision, RealInput, Scaling, Split, SplitCondition, Tree, TreeOutput,
+    ArrayCategories, Categories, Comparison, Ctrs, Ensemble, EnsembleParts, FeatureType,
+    LinearLeaf, MissingRule, Node, Precision, RealInput, Split, SplitCondition, Tree, TreeOutput,
     check_class_labels, check_feature_names,
 };
 use crate::memory::{filled, grow, push};
@@ -16,32 +16,6 @@ use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
 
 /// Nodes between two polls for cancellation.
 pub(crate) const NODES_PER_CHECK: usize = 1 << 14;
-
-/// A model without its trees; lists by feature are empty or have one entry per feature.
-pub(crate) struct EnsembleParts {
-    pub format: &'static str,
-    pub version: [u32; 3],
-    pub objective: Objective,
-    /// Precision of values in comparisons: f32 in XGBoost, CatBoost and scikit-learn's forests, f64 in
-    /// LightGBM.
-    pub value_precision: Precision,
-    /// Precision of sums and transforms.
-    pub sum_precision: Precision,
-    /// As in the file, one value per output.
-    pub base_score: Vec<f32>,
-    /// Initial sums, one per output; 0 if sums are f64.
-    pub base_margin: Vec<f32>,
-    pub scaling: Scaling,
-    pub num_features: usize,
-    pub feature_names: Vec<String>,
-    pub feature_types: Vec<FeatureType>,
-    pub categories: Vec<Option<Categories>>,
-    /// See [`Ensemble::ranks`].
-    pub ranks: Vec<Vec<f64>>,
-    /// The file's class names, or empty.
-    pub class_labels: Vec<String>,
-    pub attributes: Vec<(String, String)>,
-}
 
 pub(crate) struct Builder<'a> {
     model: Ensemble,
@@ -63,7 +37,7 @@ enum Use {
 }
 
 impl<'a> Builder<'a> {
-    pub(crate) fn new(parts: EnsembleParts, limits: &'a Limits) -> Result<Self> {
+    pub(crate) fn new(mut parts: EnsembleParts, limits: &'a Limits) -> Result<Self> {
         check_features(&parts, limits)?;
         let outputs = parts.base_margin.len();
         check_limit(outputs, limits.outputs, "outputs")?;
@@ -84,34 +58,20 @@ impl<'a> Builder<'a> {
         if !parts.objective.transform.is_in(parts.sum_precision) {
             bail!(Unsupported, "objective \"{}\" has sums of another width", parts.objective.name);
         }
-        let mut model = Ensemble {
-            format: parts.format,
-            version: parts.version,
-            objective: parts.objective,
-            value_precision: parts.value_precision,
+        grow(&mut parts.feature_types, parts.num_features, FeatureType::Numerical)?;
+        grow(&mut parts.categories, parts.num_features, None)?;
+        let model = Ensemble {
             real_input: RealInput::default(),
             array_categories: ArrayCategories::of_format(parts.format),
-            sum_precision: parts.sum_precision,
-            base_score: parts.base_score,
-            base_margin: parts.base_margin,
-            scaling: parts.scaling,
-            num_features: parts.num_features,
+            parts,
             trees: Vec::new(),
             round_starts: Vec::new(),
-            feature_names: parts.feature_names,
-            feature_types: parts.feature_types,
-            categories: parts.categories,
             unknown_codes: Vec::new(),
-            ranks: parts.ranks,
             coefficients: Vec::new(),
             ctrs: Ctrs::default(),
-            class_labels: parts.class_labels,
-            attributes: parts.attributes,
         };
-        grow(&mut model.feature_types, model.num_features, FeatureType::Numerical)?;
-        grow(&mut model.categories, model.num_features, None)?;
-        check_class_labels(&model.class_labels, model.num_classes())?;
-        let uses = filled(model.num_features, None)?;
+        check_class_labels(&model.parts.class_labels, model.num_classes())?;
+        let uses = filled(model.parts.num_features, None)?;
         Ok(Builder { model, limits, nodes: 0, set_words: 0, uses })
     }
 
@@ -134,7 +94,7 @@ impl<'a> Builder<'a> {
 
     /// Sets, per feature, whether unknown values have a code.
     pub(crate) fn set_unknown_codes(&mut self, unknown_codes: Vec<bool>) -> Result<()> {
-        if ![0, self.model.num_features].contains(&unknown_codes.len()) {
+        if ![0, self.model.parts.num_features].contains(&unknown_codes.len()) {
             bail!(Length, "the number of features whose unknown values have a code is wrong");
         }
         self.model.unknown_codes = unknown_codes;
@@ -144,7 +104,7 @@ impl<'a> Builder<'a> {
     /// Sets the coefficients of a linear model.
     pub(crate) fn set_coefficients(&mut self, coefficients: Vec<f32>) -> Result<()> {
         let model = &mut self.model;
-        let (features, outputs) = (model.num_features, model.num_outputs());
+        let (features, outputs) = (model.parts.num_features, model.num_outputs());
         let count = coefficients.len();
         if features.saturating_add(1).checked_mul(outputs) != Some(count) {
             let message = format!(
@@ -161,8 +121,8 @@ impl<'a> Builder<'a> {
 
     /// Sets target statistics; must precede the trees that test them.
     pub(crate) fn set_ctrs(&mut self, ctrs: Ctrs) -> Result<()> {
-        ctrs.check(self.model.num_features)?;
-        let count = self.model.num_features.saturating_add(ctrs.count());
+        ctrs.check(self.model.parts.num_features)?;
+        let count = self.model.parts.num_features.saturating_add(ctrs.count());
         check_limit(count, self.limits.features, "features and target statistics")?;
         grow(&mut self.uses, count, None)?;
         self.model.ctrs = ctrs;
@@ -179,7 +139,7 @@ impl<'a> Builder<'a> {
             bail!(Parameter, "the rounds do not ascend from 0 to the number of trees");
         }
         self.model.round_starts = round_starts;
-        self.model.categories.iter().flatten().try_for_each(Categories::check)?;
+        self.model.parts.categories.iter().flatten().try_for_each(Categories::check)?;
         Ok(self.model)
     }
 
@@ -198,7 +158,7 @@ impl<'a> Builder<'a> {
         }
         let Some(before) = self.uses.get_mut(feature as usize) else { return Ok(()) };
         let before = *before.get_or_insert(this);
-        let wide = self.model.value_precision == Precision::Double;
+        let wide = self.model.parts.value_precision == Precision::Double;
         if before != this && (wide || [before, this].contains(&Use::NumberOrZeroMissing)) {
             bail!(Unsupported, "splits of feature {feature} disagree on what it holds");
         }
@@ -250,7 +210,7 @@ impl<'a> Builder<'a> {
         if tree.linear_leaves.len() != leaves
             || tree.weight != 1.0
             || tree.output == TreeOutput::All
-            || self.model.sum_precision != Precision::Double
+            || self.model.parts.sum_precision != Precision::Double
         {
             bail!(Length, "the linear models of a tree do not fit its leaves");
         }
@@ -268,7 +228,7 @@ impl<'a> Builder<'a> {
         if !leaf.constant.is_finite() {
             return Err(not_finite("the constant of a leaf"));
         }
-        let features = self.model.num_features;
+        let features = self.model.parts.num_features;
         for (feature, coefficient) in &leaf.terms {
             if !coefficient.is_finite() {
                 return Err(not_finite("a coefficient of a leaf"));
@@ -284,7 +244,7 @@ impl<'a> Builder<'a> {
         let finite = |values: &[f64]| {
             values.iter().all(|value| {
                 let added = value * f64::from(tree.weight);
-                match self.model.sum_precision {
+                match self.model.parts.sum_precision {
                     Precision::Single => (added as f32).is_finite(),
                     Precision::Double => added.is_finite(),
                 }
@@ -336,7 +296,7 @@ impl<'a> Builder<'a> {
     fn mark_categorical(&mut self, node: &Node) {
         if let Node::Split(Split { feature, condition: SplitCondition::InSet { .. }, .. }) = node
             && self.model.ranks_of(*feature).is_empty()
-            && let Some(kind) = self.model.feature_types.get_mut(*feature as usize)
+            && let Some(kind) = self.model.parts.feature_types.get_mut(*feature as usize)
         {
             *kind = FeatureType::Categorical;
         }

@@ -13,9 +13,7 @@ mod objective;
 pub(crate) mod quantity;
 mod tree;
 
-pub(crate) use crate::ensemble::build::{
-    Builder, EnsembleParts, NODES_PER_CHECK, check_limit, in_tree, node_of,
-};
+pub(crate) use crate::ensemble::build::{Builder, NODES_PER_CHECK, check_limit, in_tree, node_of};
 pub use crate::ensemble::categories::{ArrayCategories, Categories, CategorySet};
 pub(crate) use crate::ensemble::categories::{CODE_END, CODES, end_of_set, is_in_set};
 use crate::ensemble::ctr::Ctrs;
@@ -45,15 +43,34 @@ pub enum FeatureType {
 /// A model whose invariants have all been checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ensemble {
+    pub(crate) parts: EnsembleParts,
+    pub(crate) real_input: RealInput,
+    pub(crate) array_categories: ArrayCategories,
+    /// In file order, which is the order of summation.
+    pub(crate) trees: Vec<Tree>,
+    /// Each round's first tree, then the number of trees: ascending from 0.
+    pub(crate) round_starts: Vec<u32>,
+    /// Empty, or one per feature: whether unknown categories have the code after the last, as in
+    /// encoders of pipelines. Otherwise they are errors, or missing.
+    pub(crate) unknown_codes: Vec<bool>,
+    /// Empty, or the coefficients of a linear model: by feature one per output, then the intercepts.
+    /// Such a model has no trees, and f32 sums.
+    pub(crate) coefficients: Vec<f32>,
+    /// Target statistics, tested by splits under numbers after the features'.
+    pub(crate) ctrs: Ctrs,
+}
+
+/// A model without its trees. A reader's lists by feature may be empty.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct EnsembleParts {
     /// Format name shown to users.
     pub(crate) format: &'static str,
     /// Major, minor and patch release of the library that wrote the file; zeros if unknown.
     pub(crate) version: [u32; 3],
     pub(crate) objective: Objective,
-    /// Precision of values in comparisons.
+    /// Precision of values in comparisons: f32 in XGBoost, CatBoost and scikit-learn's forests, f64 in
+    /// LightGBM.
     pub(crate) value_precision: Precision,
-    pub(crate) real_input: RealInput,
-    pub(crate) array_categories: ArrayCategories,
     /// Precision of sums and transforms.
     pub(crate) sum_precision: Precision,
     /// As in the file, before conversion into margins; one value per output.
@@ -63,28 +80,16 @@ pub struct Ensemble {
     /// Applied after the sum.
     pub(crate) scaling: Scaling,
     pub(crate) num_features: usize,
-    /// In file order, which is the order of summation.
-    pub(crate) trees: Vec<Tree>,
-    /// Each round's first tree, then the number of trees: ascending from 0.
-    pub(crate) round_starts: Vec<u32>,
     /// Empty, or one unique name per feature.
     pub(crate) feature_names: Vec<String>,
     /// One per feature.
     pub(crate) feature_types: Vec<FeatureType>,
     /// Category values by feature, where the file has them.
     pub(crate) categories: Vec<Option<Categories>>,
-    /// Empty, or one per feature: whether unknown categories have the code after the last, as in
-    /// encoders of pipelines. Otherwise they are errors, or missing.
-    pub(crate) unknown_codes: Vec<bool>,
     /// Empty, or one list per feature. Categorical splits of a feature with a non-empty list test the
     /// rank of its value: the number of list entries that it is not below, in f64. The list ascends and
     /// includes the thresholds of the feature's other splits, which all use [`Comparison::Less`].
     pub(crate) ranks: Vec<Vec<f64>>,
-    /// Empty, or the coefficients of a linear model: by feature one per output, then the intercepts.
-    /// Such a model has no trees, and f32 sums.
-    pub(crate) coefficients: Vec<f32>,
-    /// Target statistics, tested by splits under numbers after the features'.
-    pub(crate) ctrs: Ctrs,
     /// Empty, or one name per class: see [`Ensemble::num_classes`].
     pub(crate) class_labels: Vec<String>,
     /// The booster's attributes as in the file, including `best_iteration`.
@@ -94,42 +99,42 @@ pub struct Ensemble {
 impl Ensemble {
     /// Returns the format's name for users, such as `xgboost json`.
     pub fn format(&self) -> &'static str {
-        self.format
+        self.parts.format
     }
 
     /// Returns the release of the library that wrote the file: major, minor, patch; zeros if unknown.
     pub fn version(&self) -> [u32; 3] {
-        self.version
+        self.parts.version
     }
 
     /// Returns the objective, which determines the transform of margins.
     pub fn objective(&self) -> &Objective {
-        &self.objective
+        &self.parts.objective
     }
 
     /// Returns each output's base score, as in the file.
     pub fn base_score(&self) -> &[f32] {
-        &self.base_score
+        &self.parts.base_score
     }
 
     /// Returns each output's initial sum.
     pub fn base_margin(&self) -> &[f32] {
-        &self.base_margin
+        &self.parts.base_margin
     }
 
     /// Returns the number of features of a row.
     pub fn num_features(&self) -> usize {
-        self.num_features
+        self.parts.num_features
     }
 
     /// Returns the number of split features: features plus target statistics.
     pub fn num_split_features(&self) -> usize {
-        self.num_features + self.ctrs.count()
+        self.parts.num_features + self.ctrs.count()
     }
 
     /// Returns a row's split values: numbers, codes in place of hashes, and target statistics.
     pub(crate) fn split_values<V: RowNumber>(&self, features: &[V]) -> Vec<f64> {
-        self.ctrs.split_values(features, |feature, hash| match self.categories.get(feature) {
+        self.ctrs.split_values(features, |feature, hash| match self.parts.categories.get(feature) {
             Some(Some(Categories::Hashed(hashes))) => {
                 hashes.iter().position(|own| *own == hash).unwrap_or(hashes.len()) as u32
             }
@@ -160,7 +165,7 @@ impl Ensemble {
 
     /// Returns the number of margins of a row: classes, targets or quantiles.
     pub fn num_outputs(&self) -> usize {
-        self.base_margin.len()
+        self.parts.base_margin.len()
     }
 
     /// Returns the trees in file order.
@@ -175,17 +180,17 @@ impl Ensemble {
 
     /// Returns the feature names; empty if neither file nor user gave any.
     pub fn feature_names(&self) -> &[String] {
-        &self.feature_names
+        &self.parts.feature_names
     }
 
     /// Returns the type of each feature.
     pub fn feature_types(&self) -> &[FeatureType] {
-        &self.feature_types
+        &self.parts.feature_types
     }
 
     /// Returns each feature's category values, where the file has them.
     pub fn categories(&self) -> &[Option<Categories>] {
-        &self.categories
+        &self.parts.categories
     }
 
     /// Returns whether a feature's unknown categories have a code, the one after the last.
@@ -195,12 +200,12 @@ impl Ensemble {
 
     /// Returns the numbers that rank a feature's values; empty if its categorical splits test codes.
     pub fn ranks_of(&self, feature: u32) -> &[f64] {
-        self.ranks.get(feature as usize).map_or(&[], Vec::as_slice)
+        self.parts.ranks.get(feature as usize).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the precision of comparisons; [`Precision::Single`] rounds values first.
     pub fn value_precision(&self) -> Precision {
-        self.value_precision
+        self.parts.value_precision
     }
 
     /// The number that a value of f32 is, where values are compared as f64.
@@ -225,12 +230,12 @@ impl Ensemble {
 
     /// Returns the precision of sums and transforms.
     pub fn sum_precision(&self) -> Precision {
-        self.sum_precision
+        self.parts.sum_precision
     }
 
     /// Returns the number of classes; 0 for other tasks.
     pub fn num_classes(&self) -> usize {
-        match self.objective.task {
+        match self.parts.objective.task {
             Task::Binary => 2,
             Task::Multiclass => self.num_outputs(),
             Task::Regression | Task::Ranking => 0,
@@ -239,12 +244,12 @@ impl Ensemble {
 
     /// Returns the class names; empty if the file has none.
     pub fn class_labels(&self) -> &[String] {
-        &self.class_labels
+        &self.parts.class_labels
     }
 
     /// Returns the booster's attributes, as in the file.
     pub fn attributes(&self) -> &[(String, String)] {
-        &self.attributes
+        &self.parts.attributes
     }
 
     /// Replaces the file's feature names.
@@ -252,8 +257,8 @@ impl Ensemble {
     /// # Errors
     /// [`ErrorKind::Names`] unless `names.len() == num_features()`, or if one is empty or repeated.
     pub fn set_feature_names(&mut self, names: Vec<String>) -> Result<()> {
-        check_feature_names(&names, self.num_features)?;
-        self.feature_names = names;
+        check_feature_names(&names, self.parts.num_features)?;
+        self.parts.feature_names = names;
         Ok(())
     }
 
@@ -263,7 +268,7 @@ impl Ensemble {
         if self.is_linear() {
             return None;
         }
-        let (_, best) = self.attributes.iter().find(|(key, _)| key == "best_iteration")?;
+        let (_, best) = self.parts.attributes.iter().find(|(key, _)| key == "best_iteration")?;
         best.parse::<usize>().ok()?.checked_add(1)
     }
 
@@ -279,7 +284,7 @@ impl Ensemble {
         let Some(end) = end else {
             bail!(Names, "model has {present} rounds, so rounds cannot be {rounds}");
         };
-        if rounds < present && self.scaling.divisor != 1.0 {
+        if rounds < present && self.parts.scaling.divisor != 1.0 {
             bail!(Unsupported, "a model that averages its trees can only be used whole");
         }
         self.trees.truncate(end as usize);
@@ -297,20 +302,20 @@ impl Ensemble {
         let codes = self.split_codes();
         for (name, categories) in given {
             let shown = shown(&name);
-            let index = if self.feature_names.is_empty() {
-                (0..self.num_features).find(|index| name == format!("f{index}"))
+            let index = if self.parts.feature_names.is_empty() {
+                (0..self.parts.num_features).find(|index| name == format!("f{index}"))
             } else {
-                self.feature_names.iter().position(|feature| *feature == name)
+                self.parts.feature_names.iter().position(|feature| *feature == name)
             };
             let Some((index, place)) =
-                index.and_then(|index| Some((index, self.categories.get_mut(index)?)))
+                index.and_then(|index| Some((index, self.parts.categories.get_mut(index)?)))
             else {
                 return fault(format!("model has no feature \"{shown}\""));
             };
             if place.is_some() {
                 return fault(format!("the model file has the categories of feature \"{shown}\""));
             }
-            if self.ranks.get(index).is_some_and(|ranks| !ranks.is_empty()) {
+            if self.parts.ranks.get(index).is_some_and(|ranks| !ranks.is_empty()) {
                 return fault(format!("the values of feature \"{shown}\" are numbers"));
             }
             let needed = codes.get(index).copied().unwrap_or(0);
@@ -331,7 +336,7 @@ impl Ensemble {
 
     /// Returns, per feature, the largest code in any set plus one.
     fn split_codes(&self) -> Vec<usize> {
-        let mut codes = vec![0; self.num_features];
+        let mut codes = vec![0; self.parts.num_features];
         for tree in &self.trees {
             for node in &tree.nodes {
                 if let Node::Split(Split { feature, condition, .. }) = node

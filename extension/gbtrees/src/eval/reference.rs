@@ -33,8 +33,8 @@ pub fn margins<V: RowNumber, M: Margin>(model: &Ensemble, features: &[V], out: &
         }
     }
     for (output, (margin, sum)) in out.iter_mut().zip(sums).enumerate() {
-        let scaled = model.scaling.of(sum, output, model.sum_precision());
-        *margin = M::of(if model.scaling.in_margin { scaled } else { sum });
+        let scaled = model.parts.scaling.of(sum, output, model.sum_precision());
+        *margin = M::of(if model.parts.scaling.in_margin { scaled } else { sum });
     }
 }
 

@@ -419,10 +419,11 @@ fn a_call_takes_fewer_rows_of_a_deep_forest() {
 fn image_of(task: Task, transform: Transform, outputs: usize) -> CompiledModel<impl StableBytes> {
     let shape = Shape::of(2, outputs, 4, 2);
     let mut model = model(51, shape);
-    model.objective.task = task;
-    model.objective.transform = transform;
+    model.parts.objective.task = task;
+    model.parts.objective.transform = transform;
     if transform == Transform::Identity {
-        (model.objective.class_by, model.objective.class_threshold) = (ClassBy::Margin, 0.0);
+        (model.parts.objective.class_by, model.parts.objective.class_threshold) =
+            (ClassBy::Margin, 0.0);
     }
     opened(&model)
 }

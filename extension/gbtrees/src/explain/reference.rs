@@ -177,7 +177,7 @@ fn cover(tree: &Tree, id: u32) -> f32 {
 }
 
 fn scale(model: &Ensemble) -> f64 {
-    let scaling = &model.scaling;
+    let scaling = &model.parts.scaling;
     if scaling.in_margin { scaling.scale / scaling.divisor } else { 1.0 }
 }
 
@@ -188,7 +188,9 @@ fn finish(model: &Ensemble, sums: &mut [f64]) {
         own[width - 1] += f64::from(model.base_margin()[output]);
         own.iter_mut().for_each(|sum| *sum *= scale(model));
         // Models without bias have an empty list.
-        if let (true, Some(bias)) = (model.scaling.in_margin, model.scaling.bias.get(output)) {
+        if let (true, Some(bias)) =
+            (model.parts.scaling.in_margin, model.parts.scaling.bias.get(output))
+        {
             own[width - 1] += bias;
         }
     }

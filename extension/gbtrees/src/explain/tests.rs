@@ -270,10 +270,10 @@ fn the_last_block_has_the_same_bits_with_any_number_of_rows() {
 fn a_feature_on_no_path_contributes_zero() {
     for seed in 0..20 {
         let mut model = covered(seed, Shape::of(5, 2, 6, 6));
-        model.num_features = 7;
-        model.feature_names.clear();
-        model.feature_types.resize(7, crate::ensemble::FeatureType::Numerical);
-        model.categories.resize(7, None);
+        model.parts.num_features = 7;
+        model.parts.feature_names.clear();
+        model.parts.feature_types.resize(7, crate::ensemble::FeatureType::Numerical);
+        model.parts.categories.resize(7, None);
         let rows: Vec<Vec<f64>> = rows(seed, &model, 4);
         let compiled = opened(&model);
         for found in contributions(&compiled, &narrowed(&compiled, &rows)) {
@@ -322,7 +322,7 @@ fn contributions_of_trees_add_up() {
                 let mut one = model.clone();
                 one.trees = vec![tree.clone()];
                 one.round_starts = vec![0, 1];
-                one.base_margin.fill(0.0);
+                one.parts.base_margin.fill(0.0);
                 opened(&one)
             })
             .collect();

@@ -82,7 +82,7 @@ pub fn compile(model: &Ensemble, labels: &[String], cancel: Cancel<'_>) -> Resul
     splits.put(&mut writer);
     dictionaries.put(&mut writer);
     writer.put(SOURCES, &sources);
-    writer.put(BIASES, &model.scaling.bias);
+    writer.put(BIASES, &model.parts.scaling.bias);
     writer.put(CUT_SPANS, &cuts.spans);
     writer.put(CUTS, &cuts.numbers);
     writer.put(CUT_ENDS, &cuts.ends);
@@ -125,15 +125,15 @@ fn header(model: &Ensemble, num_trees: usize, total_depth: u64) -> Result<Header
         unused: 0,
         class_threshold: model.objective().class_threshold(),
         slope: model.objective().slope(),
-        scale: model.scaling.scale,
-        divisor: model.scaling.divisor,
+        scale: model.parts.scaling.scale,
+        divisor: model.parts.scaling.divisor,
         total_depth,
         sections: [Span::default(); SECTIONS],
     })
 }
 
 fn scaling_at(model: &Ensemble) -> ScalingAt {
-    let scaling = &model.scaling;
+    let scaling = &model.parts.scaling;
     if *scaling == crate::ensemble::Scaling::default() {
         ScalingAt::None
     } else if scaling.in_margin {

@@ -69,8 +69,11 @@ pub(super) fn statements(
     }
     let trees: Vec<&SqlTree<'_>> = forest.trees.iter().collect();
     let bits = Bits::of(forest, &trees, prologue)?;
-    let scale =
-        if model.scaling.in_margin { model.scaling.scale / model.scaling.divisor } else { 1.0 };
+    let scale = if model.parts.scaling.in_margin {
+        model.parts.scaling.scale / model.parts.scaling.divisor
+    } else {
+        1.0
+    };
     let mut all = Explained { leaves: BTreeMap::new(), bias: 0.0, statements: 0 };
     for (tree, own) in forest.trees.iter().zip(model.trees()) {
         cancel.check()?;
@@ -80,8 +83,8 @@ pub(super) fn statements(
     }
     let base = model.base_margin().first().copied().map_or(0.0, f64::from);
     all.bias += base * scale;
-    if model.scaling.in_margin {
-        all.bias += model.scaling.bias.first().copied().unwrap_or(0.0);
+    if model.parts.scaling.in_margin {
+        all.bias += model.parts.scaling.bias.first().copied().unwrap_or(0.0);
     }
     Ok(Ok(all.write(inputs, &bits)))
 }

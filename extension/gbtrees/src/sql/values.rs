@@ -12,7 +12,7 @@ use crate::ensemble::{ClassBy, Ensemble, Precision, Task, Transform};
 pub(super) fn values(model: &Ensemble) -> Option<String> {
     let writer = Values::of(model);
     let transform = model.objective().transform();
-    let scaled = writer.scaling(model, !model.scaling.in_margin);
+    let scaled = writer.scaling(model, !model.parts.scaling.in_margin);
     if transform == Transform::Identity && scaled.is_empty() {
         return None;
     }
@@ -25,12 +25,12 @@ pub(super) fn values(model: &Ensemble) -> Option<String> {
 
 /// Returns the statements that scale sums into margins.
 pub(super) fn margin_scaling(model: &Ensemble) -> String {
-    Values::of(model).scaling(model, model.scaling.in_margin)
+    Values::of(model).scaling(model, model.parts.scaling.in_margin)
 }
 
 /// Returns the expressions of margins, of those of sums, each of which is in its margin once.
 pub(super) fn scaled(model: &Ensemble, sums: Vec<String>) -> Vec<String> {
-    let (writer, scaling) = (Values::of(model), &model.scaling);
+    let (writer, scaling) = (Values::of(model), &model.parts.scaling);
     if !scaling.in_margin {
         return sums;
     }
@@ -50,7 +50,7 @@ pub(super) fn short_value(model: &Ensemble, margin: &str) -> Option<String> {
     let writer = Values::of(model);
     let is_short = model.num_outputs() == 1
         && model.objective().transform() == Transform::Logistic
-        && writer.scaling(model, !model.scaling.in_margin).is_empty()
+        && writer.scaling(model, !model.parts.scaling.in_margin).is_empty()
         && !writer.may_be_nan;
     is_short.then(|| writer.logistic(model.objective().slope(), margin))
 }
@@ -212,7 +212,7 @@ impl Values {
 
     /// Multiplies, divides and adds, each step rounded; steps without effect are left out.
     fn scaling(&self, model: &Ensemble, applies: bool) -> String {
-        let scaling = &model.scaling;
+        let scaling = &model.parts.scaling;
         let mut out = String::new();
         if !applies {
             return out;

@@ -107,16 +107,16 @@ fn labels_must_fit_the_task() {
             .is_err_and(|error| error.kind() == ErrorKind::Names)
     };
     assert!(refused(&model, 3) && refused(&model, 1));
-    model.objective.task = Task::Binary;
+    model.parts.objective.task = Task::Binary;
     assert!(refused(&model, 3) && !refused(&model, 2) && !refused(&model, 0));
-    model.objective.task = Task::Regression;
+    model.parts.objective.task = Task::Regression;
     assert!(refused(&model, 2) && !refused(&model, 0));
 }
 
 #[test]
 fn a_model_without_names_has_none() {
     let mut model = small_model();
-    model.feature_names.clear();
+    model.parts.feature_names.clear();
     let compiled = CompiledModel::open(compile(&model, &[], Cancel::never()).unwrap()).unwrap();
     assert_eq!(
         (compiled.feature_name(0), compiled.label(0), compiled.num_labels()),

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use crate::Cancel;
 use crate::ensemble::build::*;
-use crate::ensemble::{CategorySet, ClassBy, Comparison, Task, Transform};
+use crate::ensemble::{CategorySet, ClassBy, Comparison, Objective, Scaling, Task, Transform};
 
 fn parts() -> EnsembleParts {
     let (transform, task) = (Transform::Identity, Task::Regression);

@@ -54,14 +54,14 @@ fn learner(
     cancel: Cancel<'_>,
 ) -> Result<()> {
     out.key("attributes")?.object(|out| {
-        model.attributes.iter().try_for_each(|(key, value)| out.key(key)?.text(value))
+        model.parts.attributes.iter().try_for_each(|(key, value)| out.key(key)?.text(value))
     })?;
-    out.key("feature_names")?.list(model.feature_names.iter(), |out, name| out.text(name))?;
+    out.key("feature_names")?.list(model.parts.feature_names.iter(), |out, name| out.text(name))?;
     let kind = |out: &mut Ubjson, kind: &FeatureType| match kind {
         FeatureType::Categorical => out.text("c"),
         FeatureType::Numerical => out.text("float"),
     };
-    out.key("feature_types")?.list(model.feature_types.iter(), kind)?;
+    out.key("feature_types")?.list(model.parts.feature_types.iter(), kind)?;
     out.key("gradient_booster")?.object(|out| {
         let linear = model.is_linear();
         out.key("name")?.text(if linear { "gblinear" } else { "gbtree" })?;
@@ -77,17 +77,17 @@ fn learner(
 fn sizes(out: &mut Ubjson, model: &Ensemble, training: &Training) -> Result<()> {
     let outputs = model.num_outputs();
     let (classes, targets) =
-        if model.objective.task == Task::Multiclass { (outputs, 1) } else { (0, outputs) };
+        if model.parts.objective.task == Task::Multiclass { (outputs, 1) } else { (0, outputs) };
     let from_average = training.boost_from_average.unwrap_or(true);
-    out.key("base_score")?.text(&spelled(&model.base_score))?;
+    out.key("base_score")?.text(&spelled(&model.parts.base_score))?;
     out.key("boost_from_average")?.text(if from_average { "1" } else { "0" })?;
     out.key("num_class")?.text(&classes.to_string())?;
-    out.key("num_feature")?.text(&model.num_features.to_string())?;
+    out.key("num_feature")?.text(&model.parts.num_features.to_string())?;
     out.key("num_target")?.text(&targets.to_string())
 }
 
 fn objective(out: &mut Ubjson, model: &Ensemble, training: &Training) -> Result<()> {
-    out.key("name")?.text(&model.objective.name)?;
+    out.key("name")?.text(&model.parts.objective.name)?;
     let mut given = training.objective.as_slice();
     while let Some((object, ..)) = given.first() {
         let count = given.iter().take_while(|(other, ..)| other == object).count();
@@ -103,7 +103,7 @@ fn objective(out: &mut Ubjson, model: &Ensemble, training: &Training) -> Result<
             out.key(name)?.object(|_| Ok(()))?;
         }
     }
-    if model.objective.task == Task::Multiclass {
+    if model.parts.objective.task == Task::Multiclass {
         let classes = model.num_outputs().to_string();
         out.key("softmax_multiclass_param")?.object(|out| out.key("num_class")?.text(&classes))?;
     }
@@ -189,7 +189,7 @@ impl<'a> Nodes<'a> {
         let deleted = nodes.iter().filter(|node| **node == Node::Deleted).count();
         out.key("tree_param")?.object(|out| {
             out.key("num_deleted")?.text(&deleted.to_string())?;
-            out.key("num_feature")?.text(&self.model.num_features.to_string())?;
+            out.key("num_feature")?.text(&self.model.parts.num_features.to_string())?;
             out.key("num_nodes")?.text(&nodes.len().to_string())?;
             out.key("size_leaf_vector")?.text(&width.to_string())
         })?;
@@ -288,8 +288,9 @@ fn categories(out: &mut Ubjson, model: &Ensemble) -> Result<()> {
         Some(Categories::Integer(numbers)) => Some(numbers.len()),
         Some(Categories::Float(_) | Categories::Hashed(_)) | None => None,
     };
-    let counts = collect(model.categories.iter().map(|one| usable(one).unwrap_or(0)))?;
-    let all = if counts.iter().any(|count| *count > 0) { model.categories.as_slice() } else { &[] };
+    let counts = collect(model.parts.categories.iter().map(|one| usable(one).unwrap_or(0)))?;
+    let all =
+        if counts.iter().any(|count| *count > 0) { model.parts.categories.as_slice() } else { &[] };
     let mut order = Vec::new();
     for categories in all {
         extend(&mut order, sorted(categories.as_ref())?)?;
