@@ -1,7 +1,7 @@
 //! Fallible allocation helpers.
 //!
 //! Rust's growing vectors abort the process when memory runs out. Everything that grows with a model's
-//! nodes or bytes is allocated here, or by `try_reserve`; `tests/out_of_memory.rs` fails each large
+//! nodes or bytes is allocated here, or by `try_reserve`; `tests/memory.rs` fails each large
 //! allocation once. Small ones, such as names, rely on the reserve of the extensions' allocator.
 
 use std::borrow::Cow;

@@ -2,18 +2,15 @@
 //!
 //! They are one program, since each program would compile the engine's generic code again.
 
-mod allocator;
-mod buffers;
 mod cancel;
 mod golden;
 mod golden_catboost;
 mod golden_contributions;
-mod golden_library_rows;
 mod golden_lightgbm;
 mod golden_many_rows;
 mod golden_onnx;
 mod library;
 mod malformed;
-mod out_of_memory;
+mod memory;
 mod rewritten;
 mod sql;

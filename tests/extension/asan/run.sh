@@ -17,7 +17,7 @@ runtime=$(gcc -print-file-name=libasan.so)
 # Without what bounds a process's memory or time.
 tests=("$@")
 [ $# -gt 0 ] || tests=(tests/extension/{test_sql_regression.py,batch,e2e,train,lifecycle}
-    --ignore=tests/extension/lifecycle/test_{cancel,memory,out_of_memory}.py
+    --ignore=tests/extension/lifecycle/test_{cancel,memory}.py
     --deselect=tests/extension/train/test_trainer.py::test_{out_of_memory,predictions_of_a_connection_share_one_process_that_ends_with_it})
 
 make_server() {

@@ -179,7 +179,7 @@ def test_margins_are_the_librarys(release: str, tmp_path: Path) -> None:
     assert found
     (tmp_path / "cases.json").write_text(json.dumps(found))
     try:
-        said = engine("golden_library_rows", "--ignored", "--nocapture", PGBOOST_ROWS=tmp_path)
+        said = engine("golden_many_rows", "--ignored", "--nocapture", PGBOOST_ROWS=tmp_path)
     finally:
         for path in tmp_path.glob("*.rows"):
             path.unlink()
