@@ -3,6 +3,7 @@
 mod aggregates;
 mod create_function;
 mod drift;
+mod effects;
 #[allow(unsafe_code, reason = "C entry points; see the file's header")]
 pub(crate) mod entry;
 mod evaluate;
@@ -10,12 +11,9 @@ mod explanations;
 mod export_sql;
 mod inspect;
 mod load;
-mod partial_dependence;
-mod permutation_importance;
 mod predict;
 mod scores;
 mod source_arguments;
-mod unknown_category;
 mod update;
 mod versions;
 

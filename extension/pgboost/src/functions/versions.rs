@@ -1,6 +1,6 @@
 //! Functions that change a model or a version: `deploy_model`, `drop_model`, `set_alias`, `drop_alias`,
 //! `pin_model`, `unpin_model`, `rename_model`, `set_model_owner`, `set_model_comment`, `grant_model`,
-//! `revoke_model`, `rollback_model`; and `export_model`.
+//! `revoke_model`, `rollback_model`, `set_unknown_category`; and `export_model`.
 
 use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::session::{PUBLIC, current_user, has_rights_of, role_by_name};
@@ -45,6 +45,19 @@ fn pgboost_rollback_model(
     let model = writable(call, c"rollback_model()", whole_model(model)?)?;
     let ways = Ways::allowing(required(allow_change, "allow_change")?);
     Ok(deployment::roll_back(model, ways, optional_text(comment, "comment")?)?)
+}
+
+/// `set_unknown_category(model, policy)`
+#[pg_extern(sql = false)]
+fn pgboost_set_unknown_category(
+    model: Option<&[u8]>,
+    policy: Option<&[u8]>,
+    call: FunctionCallInfo,
+) -> Answer<()> {
+    let name = whole_model(model)?;
+    let policy = optional_text(policy, "policy")?;
+    let model = writable(call, c"set_unknown_category()", name)?;
+    Ok(write::set_unknown_category(model, policy)?)
 }
 
 /// `set_model_comment(model, comment)`, of `m` the model's, of `m@3` or `m@alias` the version's
