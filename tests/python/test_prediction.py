@@ -11,6 +11,8 @@ import psycopg2
 import pytest
 import xgboost
 from psycopg import Connection
+from psycopg.types.json import set_json_loads
+from psycopg2.extras import register_default_jsonb
 
 import lightgbm
 import pgboost
@@ -129,6 +131,22 @@ def test_a_call_asks_the_session_once(connect: Connect, regressor: xgboost.XGBRe
         with suppress(pgboost.PgboostError):
             call()
         assert len(sent) == count, sent
+
+
+@pytest.mark.parametrize("driver", [psycopg, psycopg2])
+def test_jsonb_may_be_left_as_text(
+    cluster: Cluster, dbname: str, classifier: xgboost.XGBClassifier, driver: Any
+) -> None:
+    def as_it_is(text: Any) -> Any:
+        return text
+
+    with closing(driver.connect(cluster.conninfo(dbname))) as connection:
+        if driver is psycopg:
+            set_json_loads(as_it_is, connection)
+        else:
+            register_default_jsonb(connection, loads=as_it_is)
+        found = pgboost.predict_proba(connection, "classes", FRAME)
+        np.testing.assert_allclose(found, classifier.predict_proba(FRAME), rtol=1e-6)
 
 
 @pytest.mark.parametrize("autocommit", [False, True])

@@ -83,7 +83,7 @@ class Extension:
 
     def info(self, model: str) -> dict[str, Any]:
         """Returns a model's metadata, with `reference`, the version that the name means now."""
-        found = dict(self.call("model_info", {"model": model}))
+        found = object_of(self.call("model_info", {"model": model}))
         return {**found, "reference": f"{found['name']}@{found['version']}"}
 
     def _called(
@@ -95,6 +95,11 @@ class Extension:
             for name in given
         )
         return self.database.fetched(sql.SQL(query).format(self.name(function), listed), given)
+
+
+def object_of(value: Any) -> dict[str, Any]:
+    """Returns an object of jsonb, which a connection may have been told to leave as text."""
+    return dict(json.loads(value) if isinstance(value, (str, bytes)) else value)
 
 
 def require_name(name: Any, model: Any) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .connecting import Connection, connected
 from .errors import InvalidDataError, needed, translated
-from .extension import Extension
+from .extension import Extension, object_of
 from .model_file import values_of
 from .rows import Rows, of_version, predicted
 
@@ -58,7 +58,7 @@ def predict_proba(connection: Connection, model: str, frame: Any) -> np.ndarray:
 
     info, _, found = _found(connection, "predict_proba", model, frame)
     classes = info["labels"] or [str(number) for number in range(max(info["outputs"], 2))]
-    rows = [[row[label] for label in classes] for row in found]
+    rows = [[row[label] for label in classes] for row in map(object_of, found)]
     return np.array(rows, np.float32).reshape(len(found), len(classes))
 
 
