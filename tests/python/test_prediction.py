@@ -133,6 +133,24 @@ def test_a_call_asks_the_session_once(connect: Connect, regressor: xgboost.XGBRe
         assert len(sent) == count, sent
 
 
+@pytest.mark.parametrize("autocommit", [False, True])
+def test_a_pipeline_predicts(
+    connect: Connect, regressor: xgboost.XGBRegressor, autocommit: bool
+) -> None:
+    connection = connect(autocommit=autocommit)
+    with connection.pipeline():
+        before = connection.execute("SELECT 1")
+        found = pgboost.predict(connection, "number", FRAME)
+        np.testing.assert_array_equal(found, regressor.predict(FRAME))
+        assert pgboost.verify(connection, "number", regressor, FRAME)
+        pgboost.set_baseline(connection, "number", FRAME)
+        with pytest.raises(pgboost.ModelNotFoundError):
+            pgboost.predict(connection, "none", FRAME)
+        connection.rollback()
+        assert pgboost.models(connection)
+    assert before.fetchone() == (1,)
+
+
 @pytest.mark.parametrize("driver", [psycopg, psycopg2])
 def test_jsonb_may_be_left_as_text(
     cluster: Cluster, dbname: str, classifier: xgboost.XGBClassifier, driver: Any

@@ -11,13 +11,13 @@ import re
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import psycopg
 from psycopg import sql
-from psycopg.pq import TransactionStatus
+from psycopg.pq import PipelineStatus, TransactionStatus
 from psycopg.rows import tuple_row
 
 from .errors import ArgumentError, PgboostWarning, told, warn
@@ -41,8 +41,6 @@ _HEARD: set[int] = set()
 class Database:
     """A connection of psycopg 3."""
 
-    # A statement that psycopg prepares fails once a table of its name has other columns.
-    _options: ClassVar[dict[str, Any]] = {"prepare": False}
     # psycopg reads jsonb as UTF-8 in any encoding; psycopg 2 knows only of encodings that it has set.
     _encoding = ", ('client_encoding', 'UTF8', 'UTF8')"
 
@@ -60,14 +58,14 @@ class Database:
     ) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Returns the names of a query's columns and its rows as tuples."""
         with self._cursor() as cursor:
-            cursor.execute(query.as_string(None), parameters, **self._options)
+            self._execute(cursor, query, parameters)
             names = [column[0] for column in cursor.description or ()]
             return names, cursor.fetchall() if names else []
 
     def columns(self, query: sql.Composable) -> list[tuple[str, int]]:
         """Returns the names of a query's columns and the OIDs of their types."""
         with self._cursor() as cursor:
-            cursor.execute(query.as_string(None), None, **self._options)
+            self._execute(cursor, query, None)
             return [(column[0], column[1]) for column in cursor.description]
 
     def transaction(self) -> AbstractContextManager[Any]:
@@ -119,6 +117,13 @@ class Database:
         state = self.connection.info.transaction_status
         return not self.connection.autocommit or state == TransactionStatus.INTRANS
 
+    def _execute(self, cursor: Any, query: sql.Composable, parameters: Any) -> None:
+        # Within a pipeline, the end of another one waits for the results.
+        is_pipeline = self.connection.info.pipeline_status != PipelineStatus.OFF
+        with self.connection.pipeline() if is_pipeline else nullcontext():
+            # A statement that psycopg prepares fails once a table of its name has other columns.
+            cursor.execute(query.as_string(None), parameters, prepare=False)
+
     def _cursor(self) -> Any:
         kind, raw = self.connection.cursor_factory, getattr(psycopg, "RawCursor", None)
         if raw is not None and issubclass(kind, raw):
@@ -133,7 +138,6 @@ class Database:
 class _OfPsycopg2(Database):
     """A connection of psycopg 2."""
 
-    _options: ClassVar[dict[str, Any]] = {}
     _encoding = ""
 
     @contextmanager
@@ -162,6 +166,9 @@ class _OfPsycopg2(Database):
                 before.append(text)
                 severity, _, message = text.strip().partition(":  ")
                 hear(PgboostWarning(re.sub(r"(?m)^[A-Z]+:  ", "", message), severity))
+
+    def _execute(self, cursor: Any, query: sql.Composable, parameters: Any) -> None:
+        cursor.execute(query.as_string(None), parameters)
 
     def _cursor(self) -> Any:
         return self.connection.cursor(cursor_factory=import_module("psycopg2.extensions").cursor)
