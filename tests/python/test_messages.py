@@ -102,6 +102,15 @@ ERRORS: list[tuple[type[Exception], str, Callable[[Connection], Any]]] = [
     (pgboost.ArgumentError, "model must be text", lambda c: pgboost.predict(c, 5, FRAME)),
     (pgboost.ArgumentError, "rounds must be a whole", lambda c: pgboost.push(c, "m", MODEL, rounds=1.5)),
     (pgboost.ArgumentError, "params must be an object", lambda c: pgboost.push(c, "m", MODEL, params=[])),
+    (pgboost.ArgumentError, "labels must be a list", lambda c: pgboost.push(c, "m", MODEL, labels="ab")),
+    (pgboost.ArgumentError, "feature_names must be a list", lambda c: pgboost.push(
+        c, "m", MODEL, feature_names="ab")),
+    (pgboost.ArgumentError, "labels must be a list, not a dict", lambda _: pgboost.export_sql(
+        MODEL, "m", labels={0: "a"})),
+    (pgboost.ArgumentError, "features must be a list", lambda c: pgboost.train(
+        c, "m", FRAME, "whole", features="single")),
+    (pgboost.ArgumentError, "percentiles must be a list", lambda c: pgboost.partial_dependence(
+        c, "m", FRAME, "single", percentiles=0.5)),
     (pgboost.ArgumentError, "unexpected keyword", lambda c: pgboost.push(c, "m", MODEL, roundz=1)),
     (pgboost.DatabaseError, "no baseline", lambda c: pgboost.drift(c, "m", FRAME)),
     (pgboost.DatabaseError, "closed", lambda c: [c.close(), pgboost.models(c)]),

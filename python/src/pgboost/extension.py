@@ -41,8 +41,9 @@ _TAKES = """
 """
 
 
-# Arguments that are lists of numbers, of one type since psycopg 3 sends no list of two.
-_LISTS = ("quantile_alpha", "percentiles")
+# Arguments that are lists, of numbers of one type since psycopg 3 sends no list of two.
+_NUMBERS = ("quantile_alpha", "percentiles")
+_LISTS = (*_NUMBERS, "features", "feature_names", "labels")
 
 
 class Extension:
@@ -109,12 +110,20 @@ def require_name(name: Any, model: Any) -> None:
         raise ArgumentError(f"the name and the model are {kinds}: pass (connection, name, model)")
 
 
+def require_list(name: str, value: Any) -> None:
+    """Raises unless an argument is a list or the like: a text would be one of its letters."""
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        raise ArgumentError(f"{name} must be a list, not a {type(value).__qualname__}")
+
+
 def _argument(name: str, value: Any) -> Any:
     """Converts an argument for psycopg, a mapping to JSON."""
     words, kind, _ = _TYPES.get(name, ("", object, ""))
     if not isinstance(value, kind):
         raise ArgumentError(f"{name} must be {words}, not a {type(value).__qualname__}")
-    plain = [float(number) for number in value] if name in _LISTS else _plain(value)
+    if name in _LISTS:
+        require_list(name, value)
+    plain = [float(number) for number in value] if name in _NUMBERS else _plain(value)
     return json.dumps(plain) if isinstance(plain, dict) else plain
 
 

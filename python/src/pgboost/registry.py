@@ -21,7 +21,7 @@ from .errors import (
     UnsupportedModelError,
     translated,
 )
-from .extension import Extension, require_name
+from .extension import Extension, require_list, require_name
 from .frames import columns_of, framed, has_singles
 from .inputs import drawn
 from .libraries import model_file
@@ -94,6 +94,8 @@ def push(  # noqa: PLR0913 (all but three are options)
         raise ArgumentError(
             "baseline=True takes the rows of check: pass a frame or table as either"
         )
+    if labels is not None:
+        require_list("labels", labels)
     file = model_file(model, rounds)
     with connected(connection) as database:
         extension = Extension(database)

@@ -24,7 +24,7 @@ from .errors import (
     translated,
     warn,
 )
-from .extension import require_name
+from .extension import require_list, require_name
 from .frames import TIMES, framed
 from .inputs import drawn
 from .libraries import model_file
@@ -74,6 +74,9 @@ def export_sql(  # noqa: PLR0913 (all but two are options)
     library to the bit. It needs the package `gbtrees` and no server.
     """
     require_name(name, model)
+    for argument, given in (("labels", labels), ("feature_names", feature_names)):
+        if given is not None:
+            require_list(argument, given)
     engine, file = _engine(), model_file(model, rounds)
     if file.lost:
         warn(PgboostWarning(f"{file.lost}, so the functions take their codes"))
