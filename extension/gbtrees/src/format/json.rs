@@ -76,18 +76,6 @@ impl<'a, 'b> Json<'a, 'b> {
         Err(self.syntax(word))
     }
 
-    fn open(&mut self, bracket: u8, kind: ValueKind) -> Result<Container> {
-        if self.peek() != Some(bracket) {
-            return Err(self.unexpected(kind));
-        }
-        if self.depth == MAX_NESTING {
-            return Err(self.too_deep());
-        }
-        self.depth += 1;
-        self.position += 1;
-        Ok(Container { started: false })
-    }
-
     /// Reads the comma before a member, or the closing bracket; returns whether a member follows.
     fn advance(&mut self, container: &mut Container, bracket: u8) -> Result<bool> {
         match self.peek() {
@@ -128,8 +116,16 @@ impl<'a> Reader<'a> for Json<'a, '_> {
         }
     }
 
-    fn open_object(&mut self) -> Result<Container> {
-        self.open(b'{', ValueKind::Object)
+    fn open(&mut self, bracket: u8, kind: ValueKind) -> Result<Container> {
+        if self.peek() != Some(bracket) {
+            return Err(self.unexpected(kind));
+        }
+        if self.depth == MAX_NESTING {
+            return Err(self.too_deep());
+        }
+        self.depth += 1;
+        self.position += 1;
+        Ok(Container { started: false })
     }
 
     fn next_key(&mut self, container: &mut Container) -> Result<Option<Cow<'a, str>>> {
@@ -142,10 +138,6 @@ impl<'a> Reader<'a> for Json<'a, '_> {
         let key = self.quoted()?;
         self.expect(b':', "a colon")?;
         Ok(Some(key))
-    }
-
-    fn open_array(&mut self) -> Result<Container> {
-        self.open(b'[', ValueKind::Array)
     }
 
     fn next_element(&mut self, container: &mut Container) -> Result<bool> {
@@ -164,15 +156,35 @@ impl<'a> Reader<'a> for Json<'a, '_> {
     }
 
     fn float(&mut self) -> Result<f32> {
-        self.read_float()
+        let start = self.start();
+        match self.token()? {
+            Token::Integer(text) | Token::Decimal(text) => {
+                let value = parsed::<f32>(text, start)?;
+                if value.is_finite() { Ok(value) } else { Err(too_large("f32", start)) }
+            }
+            Token::Named(value) => Ok(value),
+        }
     }
 
     fn integer(&mut self) -> Result<i64> {
-        self.read_integer()
+        let start = self.start();
+        match self.token()? {
+            Token::Integer(text) => text.parse().map_err(|_| too_large("i64", start)),
+            _ => Err(fault!(WrongType, "found a fraction where an integer belongs")
+                .at(Place::Byte(start))),
+        }
     }
 
     fn number(&mut self) -> Result<Number> {
-        self.read_number()
+        let start = self.start();
+        let value = match self.token()? {
+            Token::Integer(text) => {
+                return text.parse().map(Number::Integer).map_err(|_| too_large("i64", start));
+            }
+            Token::Decimal(text) => parsed::<f64>(text, start)?,
+            Token::Named(value) => return Ok(Number::Float(value.into())),
+        };
+        if value.is_finite() { Ok(Number::Float(value)) } else { Err(too_large("f64", start)) }
     }
 
     fn boolean(&mut self) -> Result<bool> {
@@ -281,38 +293,6 @@ impl<'a> Json<'a, '_> {
             self.position += 1;
         }
         self.digits().map(|_| true)
-    }
-
-    pub(super) fn read_float(&mut self) -> Result<f32> {
-        let start = self.start();
-        match self.token()? {
-            Token::Integer(text) | Token::Decimal(text) => {
-                let value = parsed::<f32>(text, start)?;
-                if value.is_finite() { Ok(value) } else { Err(too_large("f32", start)) }
-            }
-            Token::Named(value) => Ok(value),
-        }
-    }
-
-    pub(super) fn read_integer(&mut self) -> Result<i64> {
-        let start = self.start();
-        match self.token()? {
-            Token::Integer(text) => text.parse().map_err(|_| too_large("i64", start)),
-            _ => Err(fault!(WrongType, "found a fraction where an integer belongs")
-                .at(Place::Byte(start))),
-        }
-    }
-
-    pub(super) fn read_number(&mut self) -> Result<Number> {
-        let start = self.start();
-        let value = match self.token()? {
-            Token::Integer(text) => {
-                return text.parse().map(Number::Integer).map_err(|_| too_large("i64", start));
-            }
-            Token::Decimal(text) => parsed::<f64>(text, start)?,
-            Token::Named(value) => return Ok(Number::Float(value.into())),
-        };
-        if value.is_finite() { Ok(Number::Float(value)) } else { Err(too_large("f64", start)) }
     }
 
     /// Returns the offset at which the next value begins.

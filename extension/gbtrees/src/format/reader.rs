@@ -108,12 +108,19 @@ pub(super) trait Reader<'a> {
     /// Returns the kind of the next value without consuming it.
     fn kind(&mut self) -> Result<ValueKind>;
 
-    fn open_object(&mut self) -> Result<Self::Container>;
+    /// Opens an object or an array, which begins with a bracket.
+    fn open(&mut self, bracket: u8, kind: ValueKind) -> Result<Self::Container>;
+
+    fn open_object(&mut self) -> Result<Self::Container> {
+        self.open(b'{', ValueKind::Object)
+    }
+
+    fn open_array(&mut self) -> Result<Self::Container> {
+        self.open(b'[', ValueKind::Array)
+    }
 
     /// Returns the next key of the innermost open object, or closes the object and returns `None`.
     fn next_key(&mut self, container: &mut Self::Container) -> Result<Option<Cow<'a, str>>>;
-
-    fn open_array(&mut self) -> Result<Self::Container>;
 
     /// Returns whether the innermost open array has another element, and closes it if not.
     fn next_element(&mut self, container: &mut Self::Container) -> Result<bool>;

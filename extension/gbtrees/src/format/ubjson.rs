@@ -30,37 +30,6 @@ impl<'a, 'b> Ubjson<'a, 'b> {
         Ubjson { bytes, position: 0, depth: 0, implied: None, checks }
     }
 
-    fn open(&mut self, bracket: u8, kind: ValueKind) -> Result<Container> {
-        if self.peek()? != bracket {
-            return Err(self.unexpected(kind));
-        }
-        if self.depth == MAX_NESTING {
-            return Err(self.too_deep());
-        }
-        self.depth += 1;
-        self.marker()?;
-        let mut container = Container { left: None, element: None };
-        let mut bytes_each = 1;
-        if self.bytes.get(self.position) == Some(&b'$') {
-            self.position += 1;
-            let element = self.peek()?;
-            bytes_each = width(element).ok_or_else(|| {
-                self.error(ErrorKind::Syntax, "malformed UBJSON: a numeric type belongs here")
-            })?;
-            self.position += 1;
-            container.element = Some(element);
-            if self.peek()? != b'#' {
-                let message = "malformed UBJSON: a typed container does not say its length";
-                return Err(self.error(ErrorKind::Syntax, message));
-            }
-        }
-        if self.bytes.get(self.position) == Some(&b'#') {
-            self.position += 1;
-            container.left = Some(self.length(bytes_each)?);
-        }
-        Ok(container)
-    }
-
     /// Returns whether the innermost container has another member.
     fn advance(&mut self, container: &mut Container, bracket: u8) -> Result<bool> {
         let more = match &mut container.left {
@@ -107,8 +76,35 @@ impl<'a> Reader<'a> for Ubjson<'a, '_> {
         }
     }
 
-    fn open_object(&mut self) -> Result<Container> {
-        self.open(b'{', ValueKind::Object)
+    fn open(&mut self, bracket: u8, kind: ValueKind) -> Result<Container> {
+        if self.peek()? != bracket {
+            return Err(self.unexpected(kind));
+        }
+        if self.depth == MAX_NESTING {
+            return Err(self.too_deep());
+        }
+        self.depth += 1;
+        self.marker()?;
+        let mut container = Container { left: None, element: None };
+        let mut bytes_each = 1;
+        if self.bytes.get(self.position) == Some(&b'$') {
+            self.position += 1;
+            let element = self.peek()?;
+            bytes_each = width(element).ok_or_else(|| {
+                self.error(ErrorKind::Syntax, "malformed UBJSON: a numeric type belongs here")
+            })?;
+            self.position += 1;
+            container.element = Some(element);
+            if self.peek()? != b'#' {
+                let message = "malformed UBJSON: a typed container does not say its length";
+                return Err(self.error(ErrorKind::Syntax, message));
+            }
+        }
+        if self.bytes.get(self.position) == Some(&b'#') {
+            self.position += 1;
+            container.left = Some(self.length(bytes_each)?);
+        }
+        Ok(container)
     }
 
     fn next_key(&mut self, container: &mut Container) -> Result<Option<Cow<'a, str>>> {
@@ -118,10 +114,6 @@ impl<'a> Reader<'a> for Ubjson<'a, '_> {
         let key = self.counted_text()?;
         self.implied = container.element;
         Ok(Some(Cow::Borrowed(key)))
-    }
-
-    fn open_array(&mut self) -> Result<Container> {
-        self.open(b'[', ValueKind::Array)
     }
 
     fn next_element(&mut self, container: &mut Container) -> Result<bool> {
