@@ -94,7 +94,7 @@ impl ObjectType {
 /// Returns how to read a type that jsonb stores as numbers, booleans or strings with the same text.
 fn item_type(type_oid: pg_sys::Oid) -> Option<ScalarType> {
     ScalarType::of(type_oid).filter(|scalar_type| match scalar_type {
-        ScalarType::Number(number) => !matches!(number, NumberType::Date | NumberType::Timestamp),
+        ScalarType::Number(number) => !number.is_time(),
         ScalarType::Text(text) => *text == TextType::Text,
     })
 }

@@ -289,6 +289,11 @@ impl NumberType {
     pub fn is_single(self) -> bool {
         matches!(self, NumberType::Float4 | NumberType::Int2 | NumberType::Bool)
     }
+
+    /// Returns whether values are dates or timestamps.
+    pub fn is_time(self) -> bool {
+        matches!(self, NumberType::Date | NumberType::Timestamp)
+    }
 }
 
 impl ScalarType {

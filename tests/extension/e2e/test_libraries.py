@@ -144,6 +144,31 @@ def test_unseen_categories_are_no_error_as_in_catboost(
     assert_same_bits(floats(stored.execute(query).fetchall()), rounded([[expected, expected]]))
 
 
+@pytest.mark.parametrize(
+    "of_type", ["date", "timestamp without time zone", "timestamp with time zone"]
+)
+@pytest.mark.parametrize("features", ["a, s", "t", "ROW(a, s)::pg_temp.dated"])
+def test_a_time_is_no_category(
+    connection: Connection, load: Load, of_type: str, features: str
+) -> None:
+    """It was the category of its seconds, which no training has, without an error."""
+    days = np.resize(["2020-01-01", "2021-06-30", "2022-02-02"], 90)
+    data = pd.DataFrame({"a": np.arange(90.0), "s": days})
+    options = {"iterations": 4, "cat_features": ["s"], "one_hot_max_size": 9, **QUIET}
+    load(CatBoost(options).fit(data, np.arange(90) % 3))
+    make_table(connection, "pg_temp.dated", f"a float8, s {of_type}", data.itertuples(index=False))
+    with pytest.raises(errors.DatatypeMismatch, match=f'"s" cannot be of type {of_type}') as raised:
+        connection.execute(f"SELECT predict('m', {features}) FROM dated AS t")
+    assert "Cast the value to text" in raised.value.diag.message_hint
+    if of_type == "date":
+        found = column(connection, "SELECT predict('m', a, s::text) FROM dated")
+        assert len(set(found)) > 2
+    (script,) = column(connection, "SELECT export_model_sql('m', 'exported', 'pg_temp')")
+    connection.execute(script.replace("BEGIN;", "").replace("COMMIT;", ""))
+    with pytest.raises(errors.DatatypeMismatch, match=f'"s" cannot be of type {of_type}'):
+        connection.execute("SELECT * FROM pg_temp.exported_rows('SELECT 1 AS id, * FROM dated')")
+
+
 @pytest.mark.parametrize("batch", ["on", "off"])
 def test_null_has_no_statistics(
     stored: Connection, load: Load, frame: pd.DataFrame, label: np.ndarray, batch: str

@@ -147,6 +147,7 @@ BEGIN
       END IF;
     ELSIF kinds[i] <> 'text' THEN
       v := CASE
+        WHEN kinds[i] = 'hashed' AND b = ANY ('{1082,1114,1184}'::oid[]) THEN NULL
         WHEN b = ANY ('{21,23,20,1700,701}'::oid[]) THEN x
         WHEN b = 16 THEN concat(x, '::pg_catalog.int4')
         WHEN b = 700 THEN CASE

@@ -37,6 +37,9 @@ reasons! {
     TextForNumericCategories => Some("The feature's categories are numbers."), "Cast the value to a numeric type.";
     NumberForTextCategories => Some("The feature's categories are text."),
         "Pass the category as text, or all features as an array with the category's code.";
+    /// In a model of CatBoost, where an unknown category is no error.
+    TimeForCategories => Some("The feature's categories are text and whole numbers."),
+        "Cast the value to text, as the training had it.";
     /// An enum in a pinned call.
     EnumForPinned => Some("The values of an enum can be renamed, and predict_pinned must not notice it."),
         "Store the category as text.";

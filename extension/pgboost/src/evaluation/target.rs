@@ -54,7 +54,7 @@ impl Target {
             Some(ScalarType::Number(number_type)) => Some(number_type),
             _ => None,
         };
-        let are_times = matches!(number_type, Some(NumberType::Date | NumberType::Timestamp));
+        let are_times = number_type.is_some_and(NumberType::is_time);
         let is_label = number_type.is_none() || (are_times && classes > 0);
         if is_label && (classes == 0 || labels.is_empty()) {
             let error = SourceError::ColumnType {

@@ -99,6 +99,11 @@ impl FeatureReader {
         let Some(scalar_type) = scalar_type else {
             return Err(context.unusable(index, type_oid, TypeReason::Unusable));
         };
+        let kind = context.image.categories(index).map(|categories| categories.kind());
+        let is_time = matches!(scalar_type, ScalarType::Number(number) if number.is_time());
+        if is_time && kind == Some(CategoryKind::Hashed) {
+            return Err(context.unusable(index, type_oid, TypeReason::TimeForCategories));
+        }
         let Some(reason) = context.mismatch(index, scalar_type.is_text()) else {
             if context.image.categories(index).is_some() {
                 return Ok(FeatureReader::Category);
