@@ -39,6 +39,8 @@ names() {
 # literals FILE...: each literal of one line in a line, behind its place.
 literals() { grep -noE '"([^"\\]|\\.)*"' "$@" /dev/null | grep -vE '^[^:]*:[0-9]+:""$' || true; }
 
+vale() { "$programs/$vale_release/vale" --config=tools/toolchain/vale.ini --output=line "$@"; }
+
 mkdir -p "$programs"
 make_programs
 files=("$@")
@@ -46,10 +48,10 @@ readarray -t texts < <(names '*.md' '*.rs' '*.py' '*.sh' '*.sql')
 readarray -t code < <(names 'extension/*/src/*.rs' 'python/src/*.py')
 readarray -t pages < <(names '*.md')
 failed=0
-[ ${#texts[@]} -eq 0 ] || "$programs/$vale_release/vale" --output=line "${texts[@]}" || failed=1
+[ ${#texts[@]} -eq 0 ] || vale "${texts[@]}" || failed=1
 if [ ${#code[@]} -gt 0 ]; then
     literals "${code[@]}" >"$programs/messages.literal"
-    "$programs/$vale_release/vale" --output=line "$programs/messages.literal" || failed=1
+    vale "$programs/messages.literal" || failed=1
 fi
 [ ${#pages[@]} -eq 0 ] || "$environment/bin/pymarkdown" --disable-rules '*' --enable-rules md031,md042,md046 \
     --set 'plugins.md046.style=fenced' scan "${pages[@]}" || failed=1
