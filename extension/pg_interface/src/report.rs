@@ -370,6 +370,19 @@ macro_rules! error_table {
     };
 }
 
+/// Converts other errors into those of a table.
+#[macro_export]
+macro_rules! error_conversions {
+    ($($(#[$doc:meta])* $type:ty: $given:pat => $error:expr;)*) => {$(
+        impl From<$type> for Error {
+            $(#[$doc])*
+            fn from($given: $type) -> Self {
+                $error
+            }
+        }
+    )*};
+}
+
 /// Implements the `Sampled` of a table for types.
 #[macro_export]
 macro_rules! sampled {

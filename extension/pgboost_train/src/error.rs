@@ -6,7 +6,7 @@
 
 use gbtrees::ErrorKind;
 use pg_interface::report::Phrase;
-use pg_interface::{error_table, error_text, *};
+use pg_interface::{error_conversions, error_table, error_text, *};
 use row_source::SourceError;
 use row_source::names::hint as meant;
 
@@ -170,26 +170,14 @@ fn need_less_memory() -> Option<String> {
     )
 }
 
-impl From<SourceError> for Error {
-    fn from(error: SourceError) -> Self {
-        Error::Source { error }
-    }
-}
-
-impl From<varlena::EncodingError> for Error {
-    fn from(error: varlena::EncodingError) -> Self {
-        Error::Encoding { what: error.0 }
-    }
-}
-
-impl From<gbtrees::Error> for Error {
-    /// Converts an error of reading a model that extension pgboost has read before: only memory can be short.
-    fn from(error: gbtrees::Error) -> Self {
-        match error.kind() {
-            ErrorKind::OutOfMemory => Error::OutOfMemory,
-            _ => Error::Registry { what: "valid model" },
-        }
-    }
+error_conversions! {
+    SourceError: error => Error::Source { error };
+    varlena::EncodingError: varlena::EncodingError(what) => Error::Encoding { what };
+    /// Of reading a model that extension pgboost has read before: only memory can be short.
+    gbtrees::Error: error => match error.kind() {
+        ErrorKind::OutOfMemory => Error::OutOfMemory,
+        _ => Error::Registry { what: "valid model" },
+    };
 }
 
 #[cfg(test)]

@@ -50,16 +50,10 @@ error_table! {
         "could not use a temporary file: {reason}";
 }
 
-impl From<NotOneSelect> for Error {
-    fn from(NotOneSelect { argument, detail }: NotOneSelect) -> Self {
-        Error::NotOneSelect { argument, detail }
-    }
-}
-
-impl From<FileError> for Error {
-    fn from(FileError { reason, disk_full }: FileError) -> Self {
-        Error::TemporaryFile { reason: reason.into(), disk_full }
-    }
+error_conversions! {
+    NotOneSelect: NotOneSelect { argument, detail } => Error::NotOneSelect { argument, detail };
+    FileError: FileError { reason, disk_full } =>
+        Error::TemporaryFile { reason: reason.into(), disk_full };
 }
 
 #[cfg(test)]

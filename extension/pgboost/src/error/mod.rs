@@ -9,7 +9,7 @@ mod tests;
 
 use gbtrees::{ErrorKind, Place};
 use pg_interface::report::Phrase;
-use pg_interface::{error_table, *};
+use pg_interface::{error_conversions, error_table, *};
 use row_source::SourceError;
 
 pub(crate) use self::reasons::{CategoryReason, ShapeReason, TypeReason};
@@ -417,20 +417,8 @@ fn engine_detail(error: &gbtrees::Error) -> Option<String> {
     (place != Place::Model).then(|| format!("The error is at {place}."))
 }
 
-impl From<SourceError> for Error {
-    fn from(error: SourceError) -> Self {
-        Error::Source { error }
-    }
-}
-
-impl From<varlena::EncodingError> for Error {
-    fn from(error: varlena::EncodingError) -> Self {
-        Error::Encoding { what: error.0 }
-    }
-}
-
-impl From<gbtrees::Error> for Error {
-    fn from(error: gbtrees::Error) -> Self {
-        Error::Engine { error }
-    }
+error_conversions! {
+    SourceError: error => Error::Source { error };
+    varlena::EncodingError: varlena::EncodingError(what) => Error::Encoding { what };
+    gbtrees::Error: error => Error::Engine { error };
 }
