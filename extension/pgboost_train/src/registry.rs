@@ -15,6 +15,7 @@ use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::Oid;
 use pgrx::{FromDatum, IntoDatum, JsonB, Spi};
 use row_source::names;
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
@@ -48,6 +49,7 @@ pub(crate) struct Version {
 }
 
 /// The deployed version of a model, which a new one is to replace, as `model_info` describes it.
+#[derive(Deserialize)]
 pub(crate) struct Replaced {
     pub(crate) name: String,
     pub(crate) version: i32,
@@ -55,7 +57,7 @@ pub(crate) struct Replaced {
     pub(crate) link: String,
     pub(crate) objective: String,
     pub(crate) outputs: u64,
-    pub(crate) labels: Vec<String>,
+    pub(crate) labels: Option<Vec<String>>,
     pub(crate) feature_names: Vec<String>,
 }
 
@@ -136,26 +138,8 @@ impl Registry {
              WHERE m.name OPERATOR(pg_catalog.=) $1 AND m.deployed",
             &[name.into(), any_jsonb().into()],
         );
-        let Some(JsonB(info)) = info else { return Ok(None) };
-        let text = |key| info.get(key).and_then(Value::as_str).map(str::to_owned);
-        let number = |key| info.get(key).and_then(Value::as_u64);
-        let texts = |key| {
-            let all = info.get(key).and_then(Value::as_array).into_iter().flatten();
-            all.filter_map(Value::as_str).map(str::to_owned).collect()
-        };
-        let replaced = || {
-            Some(Replaced {
-                name: name.to_owned(),
-                version: number("version").and_then(|version| version.try_into().ok())?,
-                task: text("task")?,
-                link: text("link")?,
-                objective: text("objective")?,
-                outputs: number("outputs")?,
-                labels: texts("labels"),
-                feature_names: texts("feature_names"),
-            })
-        };
-        replaced().map(Some).ok_or(Error::Registry { what: "description" })
+        let replaced = info.map(|JsonB(info)| serde_json::from_value(info)).transpose();
+        replaced.map_err(|_| Error::Registry { what: "description" })
     }
 
     /// Returns the quantiles or expectiles of a version, which its file alone has.

@@ -26,6 +26,18 @@ fn pgboost_train_model() -> Answer<()> {
     Err(Error::EarlierFunctions.into())
 }
 
+/// Returns the [`Arguments`] of a SQL function, of its arguments of the same names.
+macro_rules! arguments {
+    (texts: $($text:ident),*; array: $array:ident; others: $($other:ident),*) => {
+        Arguments {
+            $($text: text($text, stringify!($text))?,)*
+            $array: texts($array, stringify!($array))?,
+            $($other,)*
+            ..Arguments::default()
+        }
+    };
+}
+
 /// `train_model(model, source, target, ...) -> table(set, metric, best_round, value)`
 #[pg_extern(sql = false)]
 #[allow(clippy::too_many_arguments, reason = "they are the SQL function's")]
@@ -49,22 +61,12 @@ fn pgboost_train_model_1_1(
     allow_change: Option<bool>,
 ) -> Rows<(String, String, i32, f64)> {
     session::require_writable(c"train_model()");
-    let mut request = Arguments {
-        source: text(source, "source")?,
-        target: text(target, "target")?,
-        rounds,
-        features: texts(features, "features")?,
-        weight: text(weight, "weight")?,
-        qid: text(qid, "qid")?,
-        label_upper_bound: text(label_upper_bound, "label_upper_bound")?,
-        eval_fraction,
-        eval_source: text(eval_source, "eval_source")?,
-        early_stopping_rounds,
-        seed,
-        verbose_eval,
-        ..Arguments::default()
-    }
-    .request(&json(params)?)?;
+    let arguments = arguments! {
+        texts: source, target, weight, qid, label_upper_bound, eval_source;
+        array: features;
+        others: rounds, eval_fraction, early_stopping_rounds, seed, verbose_eval
+    };
+    let mut request = arguments.request(&json(params)?)?;
     let name = required(text(model, "model")?, "model")?;
     let storing = Storing {
         deploy: required(deploy, "deploy")?,
@@ -156,24 +158,13 @@ fn pgboost_cross_validate_model(
     seed: Option<i32>,
     verbose_eval: Option<i32>,
 ) -> Rows<Round> {
-    let request = Arguments {
-        source: text(source, "source")?,
-        target: text(target, "target")?,
-        rounds,
-        features: texts(features, "features")?,
-        weight: text(weight, "weight")?,
-        qid: text(qid, "qid")?,
-        label_upper_bound: text(label_upper_bound, "label_upper_bound")?,
-        folds,
-        fold_by: text(fold_by, "fold_by")?,
-        stratified,
-        folds_by_default: true,
-        early_stopping_rounds,
-        seed,
-        verbose_eval,
-        ..Arguments::default()
-    }
-    .request(&json(params)?)?;
+    let mut arguments = arguments! {
+        texts: source, target, weight, qid, label_upper_bound, fold_by;
+        array: features;
+        others: rounds, folds, stratified, early_stopping_rounds, seed, verbose_eval
+    };
+    arguments.folds_by_default = true;
+    let request = arguments.request(&json(params)?)?;
     let mut progress = Progress::begin(None, request.rounds);
     let (history, skipped) = cross_validate(&request, &mut progress)?;
     notice_skipped(skipped);
@@ -222,24 +213,12 @@ fn pgboost_tune_model(
     seed: Option<i32>,
 ) -> Rows<Tried> {
     let no_evaluation = [eval_fraction.is_none(), eval_source.is_none(), fold_by.is_none()];
-    let arguments = Arguments {
-        source: text(source, "source")?,
-        target: text(target, "target")?,
-        rounds,
-        features: texts(features, "features")?,
-        weight: text(weight, "weight")?,
-        qid: text(qid, "qid")?,
-        label_upper_bound: text(label_upper_bound, "label_upper_bound")?,
-        eval_fraction,
-        eval_source: text(eval_source, "eval_source")?,
-        folds,
-        fold_by: text(fold_by, "fold_by")?,
-        stratified,
-        folds_by_default: no_evaluation == [true; 3],
-        early_stopping_rounds,
-        seed,
-        ..Arguments::default()
+    let mut arguments = arguments! {
+        texts: source, target, weight, qid, label_upper_bound, eval_source, fold_by;
+        array: features;
+        others: rounds, eval_fraction, folds, stratified, early_stopping_rounds, seed
     };
+    arguments.folds_by_default = no_evaluation == [true; 3];
     let search = json(Some(required(search, "search")?))?;
     let trials = trials.map(trial_count).transpose()?;
     let requests = requests(&arguments, &search, json(params)?, trials)?;

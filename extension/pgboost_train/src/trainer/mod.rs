@@ -4,8 +4,6 @@
 //! the postmaster's end act at once. Only the trainer loads libxgboost: a crash of it is an error of the waiting
 //! statement.
 
-#[allow(unsafe_code, reason = "it asks the loader")]
-mod place;
 pub(crate) mod predictor;
 mod process;
 
@@ -54,7 +52,7 @@ pub(crate) struct Trainer {
 impl Trainer {
     /// Starts a trainer; returns when it has loaded libxgboost.
     pub(crate) fn start() -> Result<Trainer> {
-        let path = place::trainer();
+        let path = process::trainer();
         let missing = |reason: String| Error::TrainerMissing {
             path: path.display().to_string().into(),
             reason: reason.into(),

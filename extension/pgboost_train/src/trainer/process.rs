@@ -1,22 +1,23 @@
-//! The process of a trainer, and the socket to it.
+//! The process of a trainer, where its program is, and the socket to it.
 //!
 //! Dropping the process kills it, also when an error unwinds. A callback at the backend's exit kills it when
 //! nothing unwinds.
 
 use std::cell::RefCell;
+use std::ffi::{CStr, OsStr, c_void};
 use std::io::{self, ErrorKind, Read, Write};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio, id};
 use std::time::Duration;
 use std::{env, thread};
 
 use pg_interface::report;
 use pg_interface::session::{self, Until};
-
-use super::place;
 
 /// A socket whose reads and writes handle interrupts.
 pub(super) struct Socket(pub(super) UnixStream);
@@ -85,7 +86,7 @@ impl Process {
         said.set_nonblocking(true)?;
         let policy = env::var_os(WAIT_POLICY.0).unwrap_or_else(|| WAIT_POLICY.1.into());
         let child = Command::new(path)
-            .arg(place::library())
+            .arg(library())
             .arg(id().to_string())
             .env_clear()
             .env(WAIT_POLICY.0, policy)
@@ -150,4 +151,38 @@ fn kill_all() {
 fn kill(mut child: Child) -> Option<ExitStatus> {
     let _ = child.kill();
     child.wait().ok()
+}
+
+/// Returns the path of libxgboost, which is in the unpacked wheel of XGBoost.
+fn library() -> PathBuf {
+    in_library_folder("pgboost_train/xgboost/lib/libxgboost.so")
+}
+
+/// Returns the path of the trainer.
+pub(super) fn trainer() -> PathBuf {
+    in_library_folder("pgboost_train/pgboost_trainer")
+}
+
+fn in_library_folder(path: &str) -> PathBuf {
+    library_folder().map_or_else(|| PathBuf::from(path), |folder| folder.join(path))
+}
+
+/// Returns the folder of this extension's library, next to which is the folder `pgboost_train` of both.
+#[allow(unsafe_code, reason = "it asks the loader")]
+fn library_folder() -> Option<PathBuf> {
+    let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
+    let address: *const c_void = (library_folder as fn() -> Option<PathBuf>) as *const c_void;
+    // SAFETY: the address lies in this library; the record is filled if the call succeeds, and its
+    // name is null or a string that lives as long as the library.
+    let path = unsafe {
+        if libc::dladdr(address, found.as_mut_ptr()) == 0 {
+            return None;
+        }
+        let name = found.assume_init().dli_fname;
+        if name.is_null() {
+            return None;
+        }
+        Path::new(OsStr::from_bytes(CStr::from_ptr(name).to_bytes())).to_owned()
+    };
+    path.parent().map(Path::to_owned)
 }

@@ -23,10 +23,8 @@ pub(super) fn check(replaced: &Replaced, prepared: &Prepared<'_>, request: &Requ
     };
     let outputs = prepared.outputs(request);
     let labels = labels.unwrap_or_else(|| numbers(task, outputs));
-    let old_labels = match replaced.labels.is_empty() {
-        true => numbers(&replaced.task, replaced.outputs),
-        false => replaced.labels.clone(),
-    };
+    let old_labels = replaced.labels.clone();
+    let old_labels = old_labels.unwrap_or_else(|| numbers(&replaced.task, replaced.outputs));
     let listed = |labels: &[String]| format!("the labels \"{}\"", labels.join("\", \""));
     let (what, [old, new]) = if task != replaced.task {
         ("another task", [replaced.task.as_str(), task].map(|task| format!("the task {task}")))
