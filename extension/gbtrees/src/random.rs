@@ -118,10 +118,7 @@ impl Library {
 
     fn leaf(&self, random: &mut Random) -> f64 {
         let value = random.below(999) as f64 / 77.0 - 6.0;
-        match self.sum_precision {
-            Precision::Single => f64::from(value as f32),
-            Precision::Double => value,
-        }
+        self.sum_precision.rounded(value)
     }
 
     fn split(&self, split: &mut Split, random: &mut Random, shape: Shape) {

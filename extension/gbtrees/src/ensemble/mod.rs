@@ -29,7 +29,7 @@ pub use crate::ensemble::tree::{
 
 use crate::error::shown;
 use crate::memory::set_with_capacity;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, verified};
 
 /// The type of a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,6 +171,14 @@ impl Ensemble {
     /// Returns the trees in file order.
     pub fn trees(&self) -> &[Tree] {
         &self.trees
+    }
+
+    /// Returns what a leaf adds to one of its tree's outputs, in the precision of sums.
+    pub(crate) fn leaf_value(&self, tree: &Tree, id: u32, output: usize) -> Result<f64> {
+        let place = output - tree.output.range(self.num_outputs()).start;
+        let value = tree.leaf_values(id, self.num_outputs()).nth(place);
+        let value = verified::known(value, "a leaf has a value for its output")?;
+        Ok(self.sum_precision().rounded(value))
     }
 
     /// Returns the number of boosting rounds.

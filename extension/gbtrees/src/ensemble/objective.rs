@@ -82,6 +82,16 @@ pub enum Precision {
     Double = 1,
 }
 
+impl Precision {
+    /// Rounds a number to this width.
+    pub(crate) fn rounded(self, number: f64) -> f64 {
+        match self {
+            Precision::Single => f64::from(number as f32),
+            Precision::Double => number,
+        }
+    }
+}
+
 /// The number that a value of f32 is to a model that compares in f64.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, CheckedBitPattern)]
 #[repr(u32)]

@@ -6,6 +6,8 @@
 //! them: `lower` converts them into the single form of the kernels, `eval::reference` follows them
 //! directly.
 
+use std::ops::Range;
+
 use crate::ensemble::LinearLeaf;
 use crate::ensemble::categories::CategorySet;
 
@@ -127,6 +129,16 @@ impl Node {
         }
     }
 
+    /// Returns the sum of hessians or rows of the training data that reached the node; 0 for an unused id.
+    pub(crate) fn cover(&self) -> f32 {
+        match *self {
+            Node::Leaf { cover, .. }
+            | Node::LeafVector { cover, .. }
+            | Node::Split(Split { cover, .. }) => cover,
+            Node::Deleted => 0.0,
+        }
+    }
+
     /// Returns the left and right child of a split.
     pub fn children(&self) -> Option<[u32; 2]> {
         self.split().map(|split| [split.left, split.right])
@@ -140,6 +152,16 @@ pub enum TreeOutput {
     One(u32),
     /// All: leaves are [`Node::LeafVector`].
     All,
+}
+
+impl TreeOutput {
+    /// Returns the indices of the outputs in a model with `num_outputs`.
+    pub(crate) fn range(self, num_outputs: usize) -> Range<usize> {
+        match self {
+            TreeOutput::One(output) => output as usize..output as usize + 1,
+            TreeOutput::All => 0..num_outputs,
+        }
+    }
 }
 
 /// A tree: nodes by id, and the data that they refer to.

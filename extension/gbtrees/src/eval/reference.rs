@@ -7,7 +7,7 @@
 //! src/boosting/gbdt_prediction.cpp). Values are compared in the precision of values.
 
 use crate::ensemble::{
-    Comparison, Ensemble, Precision, RowNumber, Split, SplitCondition, Tree, TreeOutput, is_in_set,
+    Comparison, Ensemble, Precision, RowNumber, Split, SplitCondition, Tree, is_in_set,
 };
 use crate::eval::sum::Margin;
 
@@ -18,13 +18,9 @@ pub fn margins<V: RowNumber, M: Margin>(model: &Ensemble, features: &[V], out: &
     add_linear(model, features, &mut sums);
     for tree in model.trees() {
         let id = leaf(model, tree, features);
-        let first = match tree.output() {
-            TreeOutput::One(output) => output as usize,
-            TreeOutput::All => 0,
-        };
         let linear = tree.linear_leaf(id).and_then(|leaf| leaf.output(features));
         let values = tree.leaf_values(id, model.num_outputs());
-        for (sum, value) in sums.iter_mut().skip(first).zip(values) {
+        for (sum, value) in sums[tree.output().range(model.num_outputs())].iter_mut().zip(values) {
             let value = linear.unwrap_or(value);
             *sum = match model.sum_precision() {
                 Precision::Single => f64::from(*sum as f32 + value as f32),
@@ -77,13 +73,7 @@ pub(crate) fn goes_left<V: Copy + Into<f64>>(
     split: &Split,
     features: &[V],
 ) -> bool {
-    let value = |feature: u32| {
-        let value = features[feature as usize].into();
-        match model.value_precision() {
-            Precision::Single => f64::from(value as f32),
-            Precision::Double => value,
-        }
-    };
+    let value = |feature: u32| model.value_precision().rounded(features[feature as usize].into());
     let Split { feature, condition, default_left, .. } = *split;
     match condition {
         SplitCondition::Compare { comparison, threshold, missing } => {

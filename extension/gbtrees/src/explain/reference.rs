@@ -6,7 +6,7 @@
 //! sizes; the sum over coalitions of one size is a polynomial coefficient with only positive terms. No
 //! quadrature is used.
 
-use crate::ensemble::{Ensemble, Node, Precision, RowNumber, Split, Tree, TreeOutput, cover_share};
+use crate::ensemble::{Ensemble, RowNumber, Tree, cover_share};
 use crate::eval::reference::goes_left;
 
 /// A feature on a path, or a combination of features.
@@ -140,7 +140,8 @@ fn each_leaf<V: Copy + Into<f64>>(
         for (child, taken) in [split.left, split.right].into_iter().zip([left, !left]) {
             let mut players = players.clone();
             let feature = player_of[split.feature as usize] as usize;
-            let share = cover_share(cover(tree, child), cover(tree, id));
+            let cover = |id: u32| tree.nodes()[id as usize].cover();
+            let share = cover_share(cover(child), cover(id));
             let taken = f64::from(u8::from(taken));
             match players.iter_mut().find(|player| player.feature == feature) {
                 Some(player) => {
@@ -156,24 +157,9 @@ fn each_leaf<V: Copy + Into<f64>>(
 
 /// Returns a leaf's values as added to sums: times the tree's weight, in the precision of sums.
 fn leaf_values(model: &Ensemble, tree: &Tree, id: u32) -> Vec<(usize, f64)> {
-    let first = match tree.output() {
-        TreeOutput::One(output) => output as usize,
-        TreeOutput::All => 0,
-    };
-    let rounded = |value| match model.sum_precision() {
-        Precision::Single => f64::from(value as f32),
-        Precision::Double => value,
-    };
-    (first..).zip(tree.leaf_values(id, model.num_outputs()).map(rounded)).collect()
-}
-
-fn cover(tree: &Tree, id: u32) -> f32 {
-    match tree.nodes()[id as usize] {
-        Node::Leaf { cover, .. }
-        | Node::LeafVector { cover, .. }
-        | Node::Split(Split { cover, .. }) => cover,
-        Node::Deleted => 0.0,
-    }
+    let values = tree.leaf_values(id, model.num_outputs());
+    let values = values.map(|value| model.sum_precision().rounded(value));
+    tree.output().range(model.num_outputs()).zip(values).collect()
 }
 
 fn scale(model: &Ensemble) -> f64 {

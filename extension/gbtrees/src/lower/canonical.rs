@@ -16,12 +16,10 @@
 //! | a tree's weight | the product, rounded to the precision of sums, in the leaves |
 //! | a linear leaf | its value, by whose key `eval` finds the linear model |
 
-use crate::ensemble::{
-    CategorySet, Ensemble, LinearLeaf, MissingRule, NODES_PER_CHECK, Precision, TreeOutput,
-};
+use crate::ensemble::{CategorySet, Ensemble, LinearLeaf, MissingRule, NODES_PER_CHECK, Precision};
 use crate::lower::cuts::Cuts;
 use crate::memory::{collect, push, with_capacity};
-use crate::{Cancel, Result, ensemble, verified};
+use crate::{Cancel, Result, ensemble};
 
 /// The trees in order of summation.
 pub(crate) struct Forest<'m> {
@@ -99,11 +97,7 @@ impl<'m> Forest<'m> {
         let (mut trees, mut zero_missing) = (Vec::new(), Vec::new());
         trees.try_reserve(model.trees().len())?;
         for (source, tree) in (0..).zip(model.trees()) {
-            let outputs = match tree.output() {
-                TreeOutput::One(output) => output..output + 1,
-                TreeOutput::All => 0..model.num_outputs() as u32,
-            };
-            for output in outputs {
+            for output in tree.output().range(model.num_outputs()) {
                 push(&mut trees, LoweredTree::of(model, cuts, tree, output, source, cancel)?)?;
                 mark_zero_missing(tree, cuts, model.num_split_features(), &mut zero_missing);
                 cancel.check()?;
@@ -168,7 +162,7 @@ impl<'m> LoweredTree<'m> {
         model: &Ensemble,
         cuts: &Cuts,
         tree: &'m ensemble::Tree,
-        output: u32,
+        output: usize,
         source: u32,
         cancel: Cancel<'_>,
     ) -> Result<Self> {
@@ -181,14 +175,7 @@ impl<'m> LoweredTree<'m> {
             nodes.push(match *node {
                 ensemble::Node::Deleted => LoweredNode::Deleted,
                 ensemble::Node::Leaf { cover, .. } | ensemble::Node::LeafVector { cover, .. } => {
-                    let of_tree = if tree.output() == TreeOutput::All { output } else { 0 };
-                    let mut values = tree.leaf_values(id as u32, model.num_outputs());
-                    let value = values.nth(of_tree as usize);
-                    let value = verified::known(value, "a leaf has a value for its output")?;
-                    let value = match model.sum_precision() {
-                        Precision::Single => f64::from(value as f32),
-                        Precision::Double => value,
-                    };
+                    let value = model.leaf_value(tree, id as u32, output)?;
                     LoweredNode::Leaf { value, cover }
                 }
                 ensemble::Node::Split(split) => {
@@ -197,7 +184,7 @@ impl<'m> LoweredTree<'m> {
             });
         }
         let (depth, first_leaf) = (tree.depth(), tree.first_leaf());
-        Ok(LoweredTree { nodes, sets, depth, output, source, first_leaf })
+        Ok(LoweredTree { nodes, sets, depth, output: output as u32, source, first_leaf })
     }
 
     pub(crate) fn nodes(&self) -> &[LoweredNode] {

@@ -12,7 +12,7 @@ use super::inputs::{Inputs, Prologue};
 use super::lookup::{Bits, Key};
 use super::quote::{array, literal, number};
 use super::trees::{Forest, SqlNode, SqlTree};
-use crate::ensemble::{Ensemble, Node, Precision, Split, Tree, cover_share};
+use crate::ensemble::{Ensemble, Node, Precision, Tree, cover_share};
 use crate::quadrature::{Rule, exact_points};
 use crate::{Cancel, Result};
 
@@ -93,16 +93,8 @@ fn has_covers(model: &Ensemble) -> bool {
     let nodes = || model.trees().iter().flat_map(Tree::nodes);
     let mut splits = nodes().filter_map(|node| node.split()).peekable();
     let has_splits = splits.peek().is_some();
-    nodes().map(cover).all(|cover| cover.is_finite() && cover >= 0.0)
+    nodes().map(Node::cover).all(|cover| cover.is_finite() && cover >= 0.0)
         && (!has_splits || splits.any(|split| split.cover > 0.0))
-}
-
-fn cover(node: &Node) -> f32 {
-    match *node {
-        Node::Leaf { cover, .. } | Node::LeafVector { cover, .. } => cover,
-        Node::Split(Split { cover, .. }) => cover,
-        Node::Deleted => 0.0,
-    }
 }
 
 impl Explained {
@@ -114,7 +106,7 @@ impl Explained {
         bits: &Bits<'_>,
         scale: f64,
     ) -> std::result::Result<(), &'static str> {
-        let cover = |id: u32| own.nodes().get(id as usize).map_or(0.0, cover);
+        let cover = |id: u32| own.nodes().get(id as usize).map_or(0.0, Node::cover);
         let mut open = vec![(0u32, Vec::<Player>::new())];
         while let Some((id, players)) = open.pop() {
             let split = match tree.nodes.get(id as usize) {

@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::cuts::{cut, ordered, reals_across};
 use crate::ensemble::{
     Comparison, Ensemble, LinearLeaf, MissingRule, NODES_PER_CHECK, Node, Precision, Split,
-    SplitCondition, Tree, TreeOutput,
+    SplitCondition, Tree,
 };
 use crate::memory::push;
-use crate::{Cancel, Result, verified};
+use crate::{Cancel, Result};
 
 /// The property of a feature that splits test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -77,11 +77,7 @@ impl<'m> Forest<'m> {
         let mut forest = Forest { trees: Vec::new(), variables: Vec::new() };
         let mut numbers = HashMap::new();
         for tree in model.trees() {
-            let outputs = match tree.output() {
-                TreeOutput::One(output) => output as usize..output as usize + 1,
-                TreeOutput::All => 0..model.num_outputs(),
-            };
-            for output in outputs {
+            for output in tree.output().range(model.num_outputs()) {
                 let nodes = forest.nodes(model, tree, output, &mut numbers, cancel)?;
                 push(&mut forest.trees, SqlTree { output, depth: tree.depth(), nodes })?;
             }
@@ -191,13 +187,7 @@ pub(super) fn non_zero_ends(precision: Precision) -> [Option<f64>; 2] {
 }
 
 fn leaf<'m>(model: &Ensemble, tree: &'m Tree, id: usize, output: usize) -> Result<SqlNode<'m>> {
-    let place = if tree.output() == TreeOutput::All { output } else { 0 };
-    let value = tree.leaf_values(id as u32, model.num_outputs()).nth(place);
-    let value = verified::known(value, "a leaf has a value for its output")?;
-    let value = match model.sum_precision() {
-        Precision::Single => f64::from(value as f32),
-        Precision::Double => value,
-    };
+    let value = model.leaf_value(tree, id as u32, output)?;
     Ok(match tree.linear_leaf(id as u32) {
         Some(linear) if !linear.terms.is_empty() => SqlNode::Linear(linear, value),
         Some(linear) => SqlNode::Leaf(linear.constant),

@@ -221,11 +221,7 @@ impl<'a> Nodes<'a> {
             Some(gains) => out.numbers(gains.iter().copied())?,
             None => out.numbers(zeros(nodes.len()))?,
         }
-        out.key("sum_hessian")?.numbers(nodes.iter().map(|node| match node {
-            Node::Split(split) => split.cover,
-            Node::Leaf { cover, .. } | Node::LeafVector { cover, .. } => *cover,
-            Node::Deleted => 0.0,
-        }))?;
+        out.key("sum_hessian")?.numbers(nodes.iter().map(Node::cover))?;
         let count = nodes.len().saturating_mul(width);
         out.key("base_weights")?;
         match stated(|of| &of.base_weights, count) {
