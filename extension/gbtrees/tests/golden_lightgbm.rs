@@ -270,6 +270,18 @@ fn names_types_and_importances_come_from_the_file() {
 }
 
 #[test]
+fn levels_of_quantiles_come_from_the_file() {
+    each(MIN_CASES, |case| {
+        let levels: &[f32] = match case.name.rsplit('/').next() {
+            Some("quantile") => &[0.9],
+            Some("quantile_sqrt") => &[0.3],
+            _ => &[],
+        };
+        vec![same(&case.model.objective().levels(), &levels)]
+    });
+}
+
+#[test]
 fn categories_become_their_codes() {
     each(200, |case| {
         let Some(text) = case.expected.get("text") else { return Vec::new() };

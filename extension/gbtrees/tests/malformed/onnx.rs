@@ -21,18 +21,19 @@ fn all() -> impl Iterator<Item = &'static [u8]> {
 }
 
 /// Returns a golden file with every occurrence of a text replaced by another of its length.
-fn replaced(file: &str, from: &str, to: &str) -> Vec<u8> {
+fn replaced(file: &str, from: impl AsRef<[u8]>, to: impl AsRef<[u8]>) -> Vec<u8> {
+    let (from, to) = (from.as_ref(), to.as_ref());
     assert_eq!(from.len(), to.len());
     let bytes = golden_models::file(file);
     let mut replaced = bytes.to_vec();
     let mut count = 0;
     for start in 0..=bytes.len() - from.len() {
-        if bytes[start..].starts_with(from.as_bytes()) {
-            replaced[start..start + to.len()].copy_from_slice(to.as_bytes());
+        if bytes[start..].starts_with(from) {
+            replaced[start..start + to.len()].copy_from_slice(to);
             count += 1;
         }
     }
-    assert!(count > 0, "{from}");
+    assert!(count > 0, "{}", from.escape_ascii());
     replaced
 }
 
@@ -98,6 +99,15 @@ fn unsupported_features_are_refused_by_name() {
     refused(&replaced(ISOLATION, "Log", "Lag"), unsupported, "a node Lag");
     refused(&replaced(ISOLATION, "Pow", "Paw"), unsupported, "a node Paw");
     refused(&replaced(ISOLATION, "Sum", "Mum"), unsupported, "a node Mum");
+    // The constants of its last nodes: 2 to the power, and -2 times the class plus one.
+    let constants: [(&[u8], &[u8], &str); 3] = [
+        (b"\0\0\0@B\ndec_Pow", b"\0\0@@B\ndec_Pow", "a node Pow"),
+        (b":\n\xfe\xff", b":\n\xfc\xff", "a node Mul"),
+        (b"\x01B\x0epredict_Add", b"\x03B\x0epredict_Add", "a node Add"),
+    ];
+    for (from, to, message) in constants {
+        refused(&replaced(ISOLATION, from, to), unsupported, message);
+    }
     file_refused("normalizer", unsupported, "a node Normalizer before the trees");
     file_refused("column_beyond", unsupported, "a node Gather");
     file_refused("scale_zero", unsupported, "a scale of 0");

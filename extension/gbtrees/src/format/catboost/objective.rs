@@ -125,6 +125,19 @@ mod tests {
     }
 
     #[test]
+    fn levels_are_as_stated_or_the_middle() {
+        let cases: [(&str, &[f32], &[f32]); 4] = [
+            ("Quantile", &[], &[0.5]),
+            ("Expectile", &[0.9], &[0.9]),
+            ("MultiQuantile", &[0.1, 0.9], &[0.1, 0.9]),
+            ("RMSE", &[0.9], &[]),
+        ];
+        for (name, stated, found) in cases {
+            assert_eq!(levels(name, stated), found, "{name}");
+        }
+    }
+
+    #[test]
     fn others_are_refused() {
         let info = |name: &str| Info { objective: Some(name.to_owned()), ..Info::default() };
         let kind = |info: &Info, dimensions| of(info, dimensions).unwrap_err().kind();
