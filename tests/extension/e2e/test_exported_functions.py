@@ -231,6 +231,18 @@ def categorical(categories: list | None, has_code: bool) -> bytes:
     return json.dumps(file).encode()
 
 
+def codes() -> bytes:
+    """A model with another number for most codes of its sets, which are few and large."""
+    sets = [[10], [9, 10, 11, 20], [0, 1, 20, 16777215], [*range(1, 40, 2), 30000, 9999999]]
+    trees = [
+        {"left": [1, -1, -1], "right": [2, -1, -1], "feature": [0] * 3, "threshold": [0] * 3,
+         "missing_left": [place == 1, False, False], "category_set": [0, -1, -1],
+         "category_sets": [codes], "leaf_values": [2.0**place, 0]}
+        for place, codes in enumerate(sets)
+    ]  # fmt: skip
+    return json.dumps({"tree_ensemble": 1, "feature_names": ["k"], "trees": trees}).encode()
+
+
 def of_numbers(value_type: str) -> bytes:
     """A model with another number between all of some numbers."""
     cuts = [-1e301, -1, 0, 0.5, 1, 9.9, 10, 10.2, 978307200, 978307200.4, 2.0**60, 1e20, 1e301]
@@ -252,11 +264,12 @@ ODD: dict[str, Callable[[], bytes]] = {
     "other floats": lambda: categorical([10.5, 20.0, 1.0], True),
     "other texts": lambda: categorical(["a", "10", "true"], True),
     "hashes": lambda: categorical(None, False),
+    "codes": codes,
     "reals": lambda: of_numbers("float32"),
     "doubles": lambda: of_numbers("float64"),
 }
 JSON = """10|10.0|10.50|20|1.00|true|false|"NaN"|"Infinity"|1e30|"a"|"10"|null|[]|-1|0|1e400|1e-400\
-|10.0000000000000000000001|19.9999999999999999999999"""
+|10.0000000000000000000001|19.9999999999999999999999|9|11|12|21|30000|9999999|16777215"""
 VALUES = """10|10.0::numeric(9,2)|10.5|10.5::real|1::real|true|'NaN'::float8|'NaN'::real|'NaN'::numeric
     |'Infinity'::float8|'-Infinity'::real|-0.0::float8|'a'::text|'a'::char(3)|'a'::name|'b'::text|NULL::int
     |10.2::real|9.9::real|NULL::boolean|NULL::text|1e10|1e16::float8|16777217::real|10::smallint|1152921573326323713

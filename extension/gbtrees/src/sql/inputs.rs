@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use super::UnknownCategory;
+use super::codes::Codes;
 use super::cuts::cut;
 use super::quote::{array, array_text, literal, number};
 use super::trees::{Forest, Kind, Variable, non_zero_ends};
@@ -84,12 +85,13 @@ impl Place {
 /// whose elements for features of the other kind are NULL.
 pub(super) struct Inputs<'m> {
     model: &'m Ensemble,
+    codes: &'m Codes,
     pub(super) arguments: Vec<Argument>,
 }
 
 impl<'m> Inputs<'m> {
-    pub(super) fn of(model: &'m Ensemble) -> Self {
-        Inputs { model, arguments: arguments(model) }
+    pub(super) fn of(model: &'m Ensemble, codes: &'m Codes) -> Self {
+        Inputs { model, codes, arguments: arguments(model) }
     }
 
     /// Whether each feature is an argument.
@@ -322,7 +324,10 @@ impl Inputs<'_> {
                     continue;
                 }
                 Kind::NonZero => ("float8", non_zero(model.value_precision(), &value)),
-                Kind::Code => ("int4", code(model, variable.feature, &value)),
+                Kind::Code => {
+                    let code = code(model, variable.feature, &value);
+                    ("int4", self.codes.number_of(variable.feature, code))
+                }
             };
             let name = format!("v{index}");
             all.variables.push(place.named(&name));

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use super::codes::{MAX_BITS, too_many};
 use super::cuts::{ordered, unordered};
 use super::inputs::Prologue;
 use super::nested::sum_type;
@@ -16,13 +17,11 @@ use super::quote::{array, number};
 use super::trees::{Forest, SqlNode, SqlSplit, SqlTree, Test};
 use crate::ensemble::{Precision, end_of_set, is_in_set};
 use crate::memory::push;
-use crate::{Cancel, Error, ErrorKind, Result};
+use crate::{Cancel, Result};
 
 /// The tests of a step, as a heap, and where it leads.
 const TESTS: usize = 7;
 const EXITS: usize = 8;
-/// Bits that tables of sets may take.
-const MAX_BITS: usize = 1 << 28;
 
 /// A test with the side of missing values; cuts by their bits, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -145,8 +144,7 @@ impl<'m> Bits<'m> {
         });
         let Some(end) = ends.max() else { return Ok(()) };
         if end.saturating_add(2).saturating_mul(sets.len()) > MAX_BITS {
-            let message = "cannot export a model with too many categories in its splits as SQL";
-            return Err(Error::new(ErrorKind::Unsupported, message));
+            return Err(too_many());
         }
         let mut table = String::new();
         for code in 0..=end + 1 {

@@ -16,6 +16,7 @@
 //! ```
 
 mod catalog;
+mod codes;
 mod columns;
 mod cuts;
 mod explain;

@@ -3,6 +3,7 @@
 //! Functions of features that a user calls are SQL, have named arguments, and are inlined into the query. Those
 //! behind them have arguments without names, so that no name of a feature can mean something else in a body.
 
+use super::codes::Codes;
 use super::function::Function;
 use super::guard::{self, Kept, SETTINGS, mark, qualified};
 use super::inputs::{ArgumentType, Inputs, Place, Prologue, RAISE_UNKNOWN, UNKNOWN};
@@ -93,13 +94,14 @@ pub(super) fn script(
     options: &Options,
     cancel: Cancel<'_>,
 ) -> Result<String> {
+    let codes = Codes::of(model, cancel)?;
     let functions = Functions {
         model,
         labels,
         options,
         names: Names { options },
-        inputs: Inputs::of(model),
-        forest: Forest::of(model, cancel)?,
+        inputs: Inputs::of(model, &codes),
+        forest: Forest::of(model, &codes, cancel)?,
     };
     functions.script(cancel)
 }

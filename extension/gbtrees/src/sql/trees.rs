@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::codes::Codes;
 use super::cuts::{cut, ordered, reals_across};
 use crate::ensemble::{
     Comparison, Ensemble, LinearLeaf, MissingRule, NODES_PER_CHECK, Node, Precision, Split,
@@ -73,12 +74,12 @@ pub(super) enum Test<'m> {
 }
 
 impl<'m> Forest<'m> {
-    pub(super) fn of(model: &'m Ensemble, cancel: Cancel<'_>) -> Result<Self> {
+    pub(super) fn of(model: &'m Ensemble, codes: &'m Codes, cancel: Cancel<'_>) -> Result<Self> {
         let mut forest = Forest { trees: Vec::new(), variables: Vec::new() };
         let mut numbers = HashMap::new();
-        for tree in model.trees() {
+        for (number, tree) in model.trees().iter().enumerate() {
             for output in tree.output().range(model.num_outputs()) {
-                let nodes = forest.nodes(model, tree, output, &mut numbers, cancel)?;
+                let nodes = forest.nodes(model, codes, number, output, &mut numbers, cancel)?;
                 push(&mut forest.trees, SqlTree { output, depth: tree.depth(), nodes })?;
             }
         }
@@ -87,12 +88,14 @@ impl<'m> Forest<'m> {
 
     fn nodes(
         &mut self,
-        model: &Ensemble,
-        tree: &'m Tree,
+        model: &'m Ensemble,
+        codes: &'m Codes,
+        tree_number: usize,
         output: usize,
         numbers: &mut HashMap<Variable, usize>,
         cancel: Cancel<'_>,
     ) -> Result<Vec<SqlNode<'m>>> {
+        let tree = &model.trees()[tree_number];
         let mut nodes = Vec::new();
         nodes.try_reserve_exact(tree.nodes().len())?;
         for (id, node) in tree.nodes().iter().enumerate() {
@@ -103,7 +106,9 @@ impl<'m> Forest<'m> {
                 Node::Deleted => SqlNode::Unused,
                 Node::Leaf { .. } | Node::LeafVector { .. } => leaf(model, tree, id, output)?,
                 Node::Split(split) => {
-                    let (kind, test, missing_left) = condition(model, tree, split);
+                    let (kind, test, missing_left) = condition(model, split, |set| {
+                        codes.words((tree_number, id), &tree.category_sets()[set as usize])
+                    });
                     let [left, right] = sides(split);
                     let variable = Variable { feature: split.feature as usize, kind };
                     let next = self.variables.len();
@@ -195,7 +200,11 @@ fn leaf<'m>(model: &Ensemble, tree: &'m Tree, id: usize, output: usize) -> Resul
     })
 }
 
-fn condition<'m>(model: &Ensemble, tree: &'m Tree, split: &Split) -> (Kind, Test<'m>, bool) {
+fn condition<'m>(
+    model: &Ensemble,
+    split: &Split,
+    words_of: impl Fn(u32) -> &'m [u32],
+) -> (Kind, Test<'m>, bool) {
     match split.condition {
         SplitCondition::Compare { comparison, threshold, missing } => {
             let test = match cut(model.value_precision(), comparison, threshold) {
@@ -209,8 +218,7 @@ fn condition<'m>(model: &Ensemble, tree: &'m Tree, split: &Split) -> (Kind, Test
             }
         }
         SplitCondition::InSet { set, members_left } => {
-            let words = tree.category_sets()[set as usize].words();
-            (Kind::Code, Test::In(words), split.default_left == members_left)
+            (Kind::Code, Test::In(words_of(set)), split.default_left == members_left)
         }
     }
 }
