@@ -21,6 +21,8 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 import catboost
 import lightgbm
 import pgboost
+from pgboost import connecting
+from pgboost.extension import Extension
 from pgboost.libraries.ensemble import are_same
 from tests.python.conftest import Refused, Same
 from tests.python.models import SILENT
@@ -398,7 +400,8 @@ def test_ordered_categories_of_lightgbm(
     model = lightgbm.LGBMRegressor(**LIGHT).fit(frame, CLASSES + FRAME.a + (values == "b"))
     for check in (True, frame):
         identical(model, frame, check=check)
-    with pgboost.rows.source_of(pgboost.connecting.Database(connection), frame) as source:
+    extension = Extension(connecting.Database(connection))
+    with pgboost.rows.source_of(extension, frame) as source:
         assert pgboost.verify(connection, "model", model, source).differing == 0
 
 
