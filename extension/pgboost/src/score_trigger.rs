@@ -206,9 +206,8 @@ fn score_of(
 ) -> Result<Datum> {
     predictor.start_clock();
     predictor.read_into(RowArgument(row), features)?;
-    let mut margins = predictor.take_margins_of(features)?;
-    let score = output.of_row(predictor, &mut margins);
-    predictor.put_back(margins);
+    let score = predictor
+        .with_margins_of(features, |predictor, margins| output.of_row(predictor, margins))?;
     predictor.count_call();
     score
 }

@@ -91,13 +91,10 @@ fn of_output(predictor: &mut Predictor, explained: Explained) -> Result<Vec<f32>
 /// Returns the prediction for an output: its value, or for a classifier its class, with the probability if the
 /// model gives probabilities.
 fn prediction(predictor: &mut Predictor, explained: Explained) -> Result<String> {
-    let mut margins = predictor.take_margins()?;
-    let text = match &mut margins {
+    predictor.with_margins(|predictor, margins| match margins {
         Margins::Single(margins) => value(predictor.image(), margins, explained),
         Margins::Double(margins) => value(predictor.image(), margins, explained),
-    };
-    predictor.put_back(margins);
-    Ok(text)
+    })
 }
 
 fn value<M: Margin>(image: &ModelImage, margins: &mut [M], explained: Explained) -> String {
@@ -128,12 +125,10 @@ fn by_default(predictor: &mut Predictor) -> Result<usize> {
         let model = predictor.model().to_owned();
         return Err(Error::OutputNotNamed { model, outputs });
     }
-    let mut margins = predictor.take_margins()?;
-    let class = match &mut margins {
+    let class = predictor.with_margins(|predictor, margins| match margins {
         Margins::Single(margins) => predictor.image().class(margins),
         Margins::Double(margins) => predictor.image().class(margins),
-    };
-    predictor.put_back(margins);
+    })?;
     Ok(class.unwrap_or(0) as usize)
 }
 

@@ -11,7 +11,7 @@ use pg_interface::{Datum, array, catalog};
 use crate::error::{Error, Result};
 use crate::predictor::matrix;
 use crate::predictor::output::Output;
-use crate::predictor::statement_state::{Margins, Predictor, RecentPredictors};
+use crate::predictor::statement_state::{Predictor, RecentPredictors};
 
 /// Returns the statement's predictor with the features of this call read, or `None` for a NULL model.
 #[inline]
@@ -34,8 +34,7 @@ pub(crate) fn predict(
     output: Output,
 ) -> Result<Datum> {
     let Some(predictor) = row(arguments, state)? else { return Ok(arguments.null()) };
-    let margins = predictor.take_margins()?;
-    result(predictor, margins, output)
+    result(predictor, output)
 }
 
 /// `predict_pinned`: as `predict`, for a pinned version that the statement names by a constant or a parameter.
@@ -48,14 +47,12 @@ pub(crate) fn predict_pinned(arguments: Arguments<'_>, state: CallState<'_>) -> 
     let predictor = state.kept::<RecentPredictors>().of(arguments, &model)?;
     predictor.require_immutable(arguments.function())?;
     predictor.read_features(arguments)?;
-    let margins = predictor.take_margins()?;
-    result(predictor, margins, Output::Value { function: "predict_pinned" })
+    result(predictor, Output::Value { function: "predict_pinned" })
 }
 
 #[inline]
-fn result(predictor: &mut Predictor, mut margins: Margins, output: Output) -> Result<Datum> {
-    let result = output.of_row(predictor, &mut margins);
-    predictor.put_back(margins);
+fn result(predictor: &mut Predictor, output: Output) -> Result<Datum> {
+    let result = predictor.with_margins(|predictor, margins| output.of_row(predictor, margins))?;
     predictor.count_call();
     result
 }
@@ -68,8 +65,11 @@ pub(crate) fn predict_from(arguments: Arguments<'_>, state: CallState<'_>) -> Re
     if !predictor.image().takes_base_margins() {
         return Err(Error::NoBaseMargin { model: predictor.model().to_owned() });
     }
-    let margins = predictor.take_margins_from(base_margin)?;
-    result(predictor, margins, Output::Value { function: "predict_from" })
+    let output = Output::Value { function: "predict_from" };
+    let result = predictor
+        .with_margins_from(base_margin, |predictor, margins| output.of_row(predictor, margins))?;
+    predictor.count_call();
+    result
 }
 
 /// `predict_batch`: predicts the rows of an array.

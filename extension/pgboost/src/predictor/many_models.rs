@@ -142,11 +142,13 @@ impl ManyModels {
             BatchOutput::Prediction(output) if read.len() < MIN_BATCH => {
                 let width = predictor.image().row_length();
                 for (row, features) in read.iter().zip(features.chunks(width.max(1))) {
-                    let Ok(mut margins) = predictor.take_margins_of(features) else { return };
+                    let made = predictor.with_margins_of(features, |predictor, margins| {
+                        output.of_row(predictor, margins)
+                    });
+                    let Ok(made) = made else { return };
                     if let Some(result) = results.get_mut(*row) {
-                        *result = output.of_row(predictor, &mut margins).ok();
+                        *result = made.ok();
                     }
-                    predictor.put_back(margins);
                 }
             }
             _ => evaluation

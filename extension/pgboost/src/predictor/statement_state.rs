@@ -295,26 +295,37 @@ impl Predictor {
         binding.texts(typed(signature, arguments), context)
     }
 
-    /// Returns the margins of the row that was read, which the caller gives back for the next row.
+    /// Computes the margins of the row that was read, and returns what is made of them.
     #[inline]
-    pub(crate) fn take_margins(&mut self) -> Result<Margins> {
+    pub(crate) fn with_margins<T>(
+        &mut self,
+        make: impl FnOnce(&Predictor, &mut Margins) -> T,
+    ) -> Result<T> {
         let PredictorState { scratch, features, margins, .. } = &mut *self.state;
         let image = self.image.model();
         match margins {
             Margins::Single(margins) => image.margins(scratch, features, margins)?,
             Margins::Double(margins) => image.margins(scratch, features, margins)?,
         }
-        Ok(std::mem::take(margins))
+        Ok(self.made_of_margins(make))
     }
 
-    /// Returns the margins of a row with these features, which the caller gives back for the next row.
-    pub(crate) fn take_margins_of(&mut self, row: &[f32]) -> Result<Margins> {
+    /// As [`Predictor::with_margins`], of a row with these features.
+    pub(crate) fn with_margins_of<T>(
+        &mut self,
+        row: &[f32],
+        make: impl FnOnce(&Predictor, &mut Margins) -> T,
+    ) -> Result<T> {
         self.state.features.copy_from_slice(row);
-        self.take_margins()
+        self.with_margins(make)
     }
 
-    /// Returns the margins of the row that was read, whose sums begin with `start`.
-    pub(crate) fn take_margins_from(&mut self, start: f64) -> Result<Margins> {
+    /// As [`Predictor::with_margins`], with sums that begin with `start`.
+    pub(crate) fn with_margins_from<T>(
+        &mut self,
+        start: f64,
+        make: impl FnOnce(&Predictor, &mut Margins) -> T,
+    ) -> Result<T> {
         let PredictorState { scratch, features, margins, .. } = &mut *self.state;
         let image = self.image.model();
         match margins {
@@ -327,12 +338,16 @@ impl Predictor {
                 image.margins_from(scratch, features, margins)?;
             }
         }
-        Ok(std::mem::take(margins))
+        Ok(self.made_of_margins(make))
     }
 
+    /// Lends the margins, whose buffer the next row uses again.
     #[inline]
-    pub(crate) fn put_back(&mut self, margins: Margins) {
+    fn made_of_margins<T>(&mut self, make: impl FnOnce(&Predictor, &mut Margins) -> T) -> T {
+        let mut margins = std::mem::take(&mut self.state.margins);
+        let made = make(self, &mut margins);
         self.state.margins = margins;
+        made
     }
 
     /// Returns the row's leaf in each tree.
