@@ -31,39 +31,39 @@ pub(super) struct RowOutput {
 /// # Safety
 /// The slots are filled; an error may jump over the caller.
 pub(super) unsafe fn evaluate_plainly(
-    batch: &mut RowOutput,
+    output: &mut RowOutput,
     slot: *mut TupleTableSlot,
 ) -> *mut TupleTableSlot {
     // SAFETY: the node is running; see the module's header.
     unsafe {
-        let Some(plain) = plain_of(batch) else { return std::ptr::null_mut() };
-        unguarded::deform(slot, batch.rows.shape.last_column);
+        let Some(plain) = plain_of(output) else { return std::ptr::null_mut() };
+        unguarded::deform(slot, output.rows.shape.last_column);
         unguarded::clear(plain.row);
-        for column in &batch.rows.shape.columns {
+        for column in &output.rows.shape.columns {
             let place = column.number as usize - 1;
             *(*plain.row).tts_values.add(place) = *(*slot).tts_values.add(place);
             *(*plain.row).tts_isnull.add(place) = *(*slot).tts_isnull.add(place);
         }
-        output_if(batch, plain.row, plain.conditions, plain.projection)
+        output_if(output, plain.row, plain.conditions, plain.projection)
     }
 }
 
 /// # Safety
 /// The node is running; an error may jump over the caller.
-unsafe fn plain_of(batch: &mut RowOutput) -> Option<Plain> {
-    if batch.plain.is_none() {
+unsafe fn plain_of(output: &mut RowOutput) -> Option<Plain> {
+    if output.plain.is_none() {
         // SAFETY: guaranteed by the caller.
-        unsafe { make_plain(batch) };
+        unsafe { make_plain(output) };
     }
-    batch.plain
+    output.plain
 }
 
 /// # Safety
 /// The node has begun.
 #[pg_guard]
-unsafe extern "C-unwind" fn make_plain(batch: &mut RowOutput) {
+unsafe extern "C-unwind" fn make_plain(output: &mut RowOutput) {
     // SAFETY: guaranteed by the caller.
-    batch.plain = unsafe { plain(batch.scan, &batch.shape) };
+    output.plain = unsafe { plain(output.scan, &output.shape) };
 }
 
 /// Returns the output of a row of the batch; null if a condition is not met.
@@ -71,26 +71,26 @@ unsafe extern "C-unwind" fn make_plain(batch: &mut RowOutput) {
 /// # Safety
 /// The batch has that row; an error may jump over the caller.
 #[inline]
-pub(super) unsafe fn hand_out(batch: &mut RowOutput, row: usize) -> *mut TupleTableSlot {
+pub(super) unsafe fn hand_out(output: &mut RowOutput, row: usize) -> *mut TupleTableSlot {
     // SAFETY: the node is running; see the module's header.
     unsafe {
-        let scored = batch.validity.is_some_and(BatchValidity::still_holds)
-            && batch.calls.iter().all(|call| call.results.get(row).is_some_and(Option::is_some));
+        let scored = output.validity.is_some_and(BatchValidity::still_holds)
+            && output.calls.iter().all(|call| call.results.get(row).is_some_and(Option::is_some));
         if !scored {
-            return hand_out_plainly(batch, row);
+            return hand_out_plainly(output, row);
         }
-        let conditions = (*batch.scan).ss.ps.qual;
+        let conditions = (*output.scan).ss.ps.qual;
         if conditions.is_null()
-            && let Some(sources) = &batch.shape.direct
+            && let Some(sources) = &output.shape.direct
         {
-            let slot = (*batch.scan).ss.ps.ps_ResultTupleSlot;
-            fill(slot, batch, sources, row);
+            let slot = (*output.scan).ss.ps.ps_ResultTupleSlot;
+            fill(slot, output, sources, row);
             unguarded::mark_filled(slot);
             return slot;
         }
-        let tuple = (*batch.scan).ss.ss_ScanTupleSlot;
-        fill(tuple, batch, &batch.shape.sources, row);
-        output_if(batch, tuple, conditions, (*batch.scan).ss.ps.ps_ProjInfo)
+        let tuple = (*output.scan).ss.ss_ScanTupleSlot;
+        fill(tuple, output, &output.shape.sources, row);
+        output_if(output, tuple, conditions, (*output.scan).ss.ps.ps_ProjInfo)
     }
 }
 
@@ -100,13 +100,13 @@ pub(super) unsafe fn hand_out(batch: &mut RowOutput, row: usize) -> *mut TupleTa
 /// As for [`hand_out`].
 #[cold]
 #[inline(never)]
-unsafe fn hand_out_plainly(batch: &mut RowOutput, row: usize) -> *mut TupleTableSlot {
+unsafe fn hand_out_plainly(output: &mut RowOutput, row: usize) -> *mut TupleTableSlot {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let Some(plain) = plain_of(batch) else { return std::ptr::null_mut() };
+        let Some(plain) = plain_of(output) else { return std::ptr::null_mut() };
         unguarded::clear(plain.row);
-        batch.rows.put(row, plain.row);
-        output_if(batch, plain.row, plain.conditions, plain.projection)
+        output.rows.put(row, plain.row);
+        output_if(output, plain.row, plain.conditions, plain.projection)
     }
 }
 
@@ -116,20 +116,20 @@ unsafe fn hand_out_plainly(batch: &mut RowOutput, row: usize) -> *mut TupleTable
 /// The slot is a virtual one with its values in place, and both expressions are over it.
 #[inline]
 unsafe fn output_if(
-    batch: &RowOutput,
+    output: &RowOutput,
     tuple: *mut TupleTableSlot,
     conditions: *mut ExprState,
     projection: *mut ProjectionInfo,
 ) -> *mut TupleTableSlot {
     // SAFETY: the node is running; otherwise guaranteed by the caller.
     unsafe {
-        let context = (*batch.scan).ss.ps.ps_ExprContext;
+        let context = (*output.scan).ss.ps.ps_ExprContext;
         unguarded::mark_filled(tuple);
         (*context).ecxt_scantuple = tuple;
         if !conditions.is_null() {
             unguarded::reset_per_tuple_memory(context);
             if !unguarded::are_met(conditions, context) {
-                if let Some(instrument) = (*batch.scan).ss.ps.instrument.as_mut() {
+                if let Some(instrument) = (*output.scan).ss.ps.instrument.as_mut() {
                     instrument.nfiltered1 += 1.0;
                 }
                 return std::ptr::null_mut();
@@ -150,19 +150,19 @@ unsafe fn output_if(
 #[inline]
 unsafe fn fill(
     slot: *mut TupleTableSlot,
-    batch: &RowOutput,
+    output: &RowOutput,
     sources: &[(usize, Source)],
     row: usize,
 ) {
     // SAFETY: guaranteed by the caller; each column of a row that was read has a value.
     unsafe {
         unguarded::clear(slot);
-        let (values, nulls) = batch.rows.cells(row);
+        let (values, nulls) = output.rows.cells(row);
         for (place, source) in sources {
             let (value, null) = match *source {
                 Source::Column(cell) => (*values.get_unchecked(cell), *nulls.get_unchecked(cell)),
                 Source::Call(call) => {
-                    let result = *batch.calls.get_unchecked(call).results.get_unchecked(row);
+                    let result = *output.calls.get_unchecked(call).results.get_unchecked(row);
                     (result.unwrap_or(Datum::from(0)), result.is_none())
                 }
             };
