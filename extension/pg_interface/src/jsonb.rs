@@ -268,7 +268,7 @@ pub struct KeyPositions {
 }
 
 /// The values of an object by wanted key.
-pub struct Values<'p, 'a> {
+pub struct ObjectValues<'p, 'a> {
     keys: &'p KeyPositions,
     object: &'p Object<'a>,
 }
@@ -276,7 +276,11 @@ pub struct Values<'p, 'a> {
 impl KeyPositions {
     /// Finds the values of `keys`, which must be the same in every call.
     #[inline]
-    pub fn find<'p, 'a>(&'p mut self, object: &'p Object<'a>, keys: &[Box<str>]) -> Values<'p, 'a> {
+    pub fn find<'p, 'a>(
+        &'p mut self,
+        object: &'p Object<'a>,
+        keys: &[Box<str>],
+    ) -> ObjectValues<'p, 'a> {
         if self.positions.is_empty() || !self.has_keys_of(object) {
             self.search(object, keys);
         }
@@ -287,7 +291,7 @@ impl KeyPositions {
             end = end_of(*entry, end);
             self.offsets.push(end);
         }
-        Values { keys: self, object }
+        ObjectValues { keys: self, object }
     }
 
     fn has_keys_of(&self, object: &Object<'_>) -> bool {
@@ -320,7 +324,7 @@ impl KeyPositions {
     }
 }
 
-impl<'a> Values<'_, 'a> {
+impl<'a> ObjectValues<'_, 'a> {
     /// Returns the value of a wanted key; `None` if the object has no such key.
     #[inline]
     pub fn get(&self, key: usize) -> Option<Item<'a>> {

@@ -124,7 +124,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// As [`Field::label`], with dates in ISO 8601 and all digits of a number, whatever the session's settings are.
+    /// Returns [`Field::label`] with dates in ISO 8601 and all digits of a number, whatever the session's settings are.
     pub fn stored_label(self) -> Cow<'a, str> {
         let _plain = PlainOutput::begin();
         self.label()

@@ -33,12 +33,12 @@ pub struct FeatureProfile {
     /// Rows without a value.
     pub missing: u64,
     /// Distribution of the other values.
-    pub values: Values,
+    pub values: ProfileValues,
 }
 
 /// The distribution of values.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Values {
+pub enum ProfileValues {
     /// Points in ascending order.
     Numbers(Vec<Point>),
     /// Categories with their shares, in byte order.
@@ -190,7 +190,7 @@ impl Collector {
             }
         })?;
         for (profile, summary) in profiles.iter_mut().zip(summaries) {
-            if let Values::Numbers(points) = &mut profile.values {
+            if let ProfileValues::Numbers(points) = &mut profile.values {
                 *points = summary.points();
             }
         }
@@ -202,8 +202,8 @@ impl Feature {
     fn described(self) -> FeatureProfile {
         let count = (self.rows - self.missing) as f64;
         let values = match self.texts {
-            None => Values::Numbers(Vec::new()),
-            Some(texts) => Values::Categories(
+            None => ProfileValues::Numbers(Vec::new()),
+            Some(texts) => ProfileValues::Categories(
                 texts.into_iter().map(|(text, times)| (text, times as f64 / count)).collect(),
             ),
         };

@@ -70,11 +70,11 @@ impl Number for f64 {
 pub struct Rows<'a, T> {
     rows: usize,
     columns: usize,
-    values: Values<'a, T>,
+    values: RowValues<'a, T>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Values<'a, T> {
+enum RowValues<'a, T> {
     Strided { values: &'a [T], strides: [usize; 2] },
     Sparse { starts: &'a [usize], columns: &'a [u32], values: &'a [T], absent: T },
 }
@@ -94,7 +94,7 @@ impl<'a, T: Number> Rows<'a, T> {
             let message = format!("{rows} rows of {columns} columns are not {count} numbers");
             return Err(wrong(message));
         }
-        Ok(Rows { rows, columns, values: Values::Strided { values, strides: [columns, 1] } })
+        Ok(Rows { rows, columns, values: RowValues::Strided { values, strides: [columns, 1] } })
     }
 
     /// Creates rows with strides, in numbers, between rows and between columns; `[1, rows]` is
@@ -119,7 +119,7 @@ impl<'a, T: Number> Rows<'a, T> {
             let message = format!("{rows} rows of {columns} columns lie beyond {count} numbers");
             return Err(wrong(message));
         }
-        Ok(Rows { rows, columns, values: Values::Strided { values, strides } })
+        Ok(Rows { rows, columns, values: RowValues::Strided { values, strides } })
     }
 
     /// Creates sparse rows in CSR, like `scipy.sparse.csr_array`: row `i` has the numbers
@@ -146,14 +146,14 @@ impl<'a, T: Number> Rows<'a, T> {
         if let Some(column) = columns.iter().find(|column| **column as usize >= num_columns) {
             return Err(wrong(format!("a sparse row has column {column} of {num_columns}")));
         }
-        let values = Values::Sparse { starts, columns, values, absent: T::MISSING };
+        let values = RowValues::Sparse { starts, columns, values, absent: T::MISSING };
         Ok(Rows { rows: starts.len().saturating_sub(1), columns: num_columns, values })
     }
 
     /// Sets the number for absent elements of sparse rows: LightGBM's is 0.
     #[must_use]
     pub fn with_absent(mut self, number: T) -> Self {
-        if let Values::Sparse { absent, .. } = &mut self.values {
+        if let RowValues::Sparse { absent, .. } = &mut self.values {
             *absent = number;
         }
         self
@@ -170,14 +170,14 @@ impl<'a, T: Number> Rows<'a, T> {
         let end = range.end.min(self.rows);
         let start = range.start.min(end);
         let values = match self.values {
-            Values::Strided { values, strides } => {
+            RowValues::Strided { values, strides } => {
                 // Rows without columns may have any strides.
                 let first = start.saturating_mul(strides[0]).min(values.len());
-                Values::Strided { values: &values[first..], strides }
+                RowValues::Strided { values: &values[first..], strides }
             }
-            Values::Sparse { starts, columns, values, absent } => {
+            RowValues::Sparse { starts, columns, values, absent } => {
                 let starts = starts.get(start..=end).unwrap_or_default();
-                Values::Sparse { starts, columns, values, absent }
+                RowValues::Sparse { starts, columns, values, absent }
             }
         };
         Rows { rows: end - start, columns: self.columns, values }
@@ -189,7 +189,7 @@ impl<'a, T: Number> Rows<'a, T> {
         compiled: &CompiledModel<B>,
         [first, count]: [usize; 2],
     ) -> Option<&'a [f32]> {
-        let Values::Strided { values, strides } = self.values else { return None };
+        let RowValues::Strided { values, strides } = self.values else { return None };
         let rows = values.get(first * self.columns..(first + count) * self.columns)?;
         if strides == [self.columns, 1] { T::unchanged(compiled, rows) } else { None }
     }
@@ -198,11 +198,11 @@ impl<'a, T: Number> Rows<'a, T> {
     fn set_doubles(&self, num_features: usize, row: usize, cells: &mut [f32]) {
         let mut set = |column, value: T| set_double(cells, num_features, column, value.double());
         match self.values {
-            Values::Strided { values, strides } => {
+            RowValues::Strided { values, strides } => {
                 let own = |column| values[row * strides[0] + column * strides[1]];
                 (0..self.columns).for_each(|column| set(column, own(column)));
             }
-            Values::Sparse { starts, columns, values, absent } => {
+            RowValues::Sparse { starts, columns, values, absent } => {
                 (0..self.columns).for_each(|column| set(column, absent));
                 let own = starts[row]..starts[row + 1];
                 let own = columns[own.clone()].iter().zip(&values[own]);
@@ -221,13 +221,13 @@ impl<'a, T: Number> Rows<'a, T> {
         for row in first..first + count {
             let at = out.len();
             match self.values {
-                Values::Strided { values, strides } => {
+                RowValues::Strided { values, strides } => {
                     out.extend((0..self.columns).map(|column| {
                         let value = values[row * strides[0] + column * strides[1]];
                         value.narrowed(compiled, column)
                     }));
                 }
-                Values::Sparse { starts, columns, values, absent } => {
+                RowValues::Sparse { starts, columns, values, absent } => {
                     out.extend((0..self.columns).map(|column| absent.narrowed(compiled, column)));
                     let own = starts[row]..starts[row + 1];
                     for (column, value) in columns[own.clone()].iter().zip(&values[own]) {

@@ -36,16 +36,16 @@ impl CtrBuffers {
 }
 
 /// The table of a projection, in its section.
-struct Table<'a> {
+struct ProjectionTable<'a> {
     projection: &'a CtrProjection,
     words: &'a [u32],
 }
 
-impl<'a> Table<'a> {
+impl<'a> ProjectionTable<'a> {
     fn of(compiled: Sections<'a>, projection: &'a CtrProjection) -> Self {
         let first = projection.first_word as usize;
         let words = &compiled.get(CTR_TABLES)[first..first + projection.words() as usize];
-        Table { projection, words }
+        ProjectionTable { projection, words }
     }
 
     /// Prefetches a key's first slot.
@@ -135,7 +135,7 @@ impl<B: StableBytes> CompiledModel<B> {
                 let first = projection.first_part as usize;
                 let parts = &compiled.get(CTR_PARTS)[first..first + projection.parts as usize];
                 parts.iter().for_each(|part| add_part(keys, rows, features, part));
-                copy_lines(&Table::of(compiled, projection), keys, &mut out[at..], width);
+                copy_lines(&ProjectionTable::of(compiled, projection), keys, &mut out[at..], width);
                 at += projection.width as usize;
             }
         }
@@ -159,7 +159,7 @@ impl<B: StableBytes> CompiledModel<B> {
 
 /// Copies to each row, `stride` numbers apart, the line of its key.
 #[inline(always)]
-fn copy_lines(table: &Table<'_>, keys: &[u64], out: &mut [f32], stride: usize) {
+fn copy_lines(table: &ProjectionTable<'_>, keys: &[u64], out: &mut [f32], stride: usize) {
     let is_large = size_of_val(table.words) > CACHED;
     for (keys, out) in keys.chunks(AHEAD).zip(out.chunks_mut(AHEAD * stride)) {
         if is_large {

@@ -28,13 +28,13 @@ struct Column {
 }
 
 /// The columns of all features.
-pub(super) struct Columns {
+pub(super) struct FeatureColumns {
     all: Vec<Column>,
     /// The function of an unknown category.
     unknown: String,
 }
 
-impl Columns {
+impl FeatureColumns {
     /// `tells_nan` is whether trees tell a feature's NaN from NULL; `qualified` qualifies the ending of a
     /// function's name.
     pub(super) fn of(
@@ -68,7 +68,7 @@ impl Columns {
                 UnknownCategory::Error => None,
             }),
         });
-        Columns { all: all.collect(), unknown: qualified(UNKNOWN) }
+        FeatureColumns { all: all.collect(), unknown: qualified(UNKNOWN) }
     }
 
     /// Returns the body of the function from the user's query, `$1`, to the query with `head` and `tail` around

@@ -1,7 +1,7 @@
 //! The functions that take a query: `churn_rows(query)` and those behind it.
 
 use super::catalog::in_pg_catalog;
-use super::columns::Columns;
+use super::columns::FeatureColumns;
 use super::function::Function;
 use super::inputs::Place;
 use super::nested::sum_type;
@@ -41,12 +41,18 @@ impl Functions<'_> {
     }
 
     /// The columns of a query. The function of one row, where that is called, takes no NaN.
-    fn columns(&self, called: bool) -> Columns {
+    fn columns(&self, called: bool) -> FeatureColumns {
         let qualified = |ending: &str| self.names.qualified(ending);
         let telling = self.forest.tells_nan();
         let tells_nan =
             |feature| called || self.inputs.is_category(feature) || telling.contains(&feature);
-        Columns::of(&self.inputs, &self.forest, self.options.unknown_category, qualified, tells_nan)
+        FeatureColumns::of(
+            &self.inputs,
+            &self.forest,
+            self.options.unknown_category,
+            qualified,
+            tells_nan,
+        )
     }
 
     /// The query that computes trees, and the functions in it.

@@ -4,7 +4,7 @@
 //! of more trees, groups take turns over chunks of rows: a window's function reads all rows of its
 //! partition before the first one goes on, so that a chunk passes one group before the next group begins.
 
-use super::columns::Columns;
+use super::columns::FeatureColumns;
 use super::inputs::{MAX_ARGUMENTS, Prologue};
 use super::nested::{self, sum_type};
 use super::quote::number;
@@ -53,7 +53,7 @@ impl Query {
 
     /// Returns the body of the function from the user's query to the whole one, without an end, so that the
     /// planner may put margins in the place of `s`.
-    pub(super) fn body(&self, columns: &Columns) -> String {
+    pub(super) fn body(&self, columns: &FeatureColumns) -> String {
         columns.body(&self.head, self.tail.trim_end_matches(END))
     }
 }

@@ -10,7 +10,7 @@ use crate::ensemble::{ClassBy, Ensemble, Precision, Task, Transform};
 /// Returns the body of the function from margins, one or an array, to values, or `None` for the margins
 /// themselves.
 pub(super) fn values(model: &Ensemble) -> Option<String> {
-    let writer = Values::of(model);
+    let writer = MarginVariables::of(model);
     let transform = model.objective().transform();
     let scaled = writer.scaling(model, !model.parts.scaling.in_margin);
     if transform == Transform::Identity && scaled.is_empty() {
@@ -25,12 +25,12 @@ pub(super) fn values(model: &Ensemble) -> Option<String> {
 
 /// Returns the statements that scale sums into margins.
 pub(super) fn margin_scaling(model: &Ensemble) -> String {
-    Values::of(model).scaling(model, model.parts.scaling.in_margin)
+    MarginVariables::of(model).scaling(model, model.parts.scaling.in_margin)
 }
 
 /// Returns the expressions of margins, of those of sums, each of which is in its margin once.
 pub(super) fn scaled(model: &Ensemble, sums: Vec<String>) -> Vec<String> {
-    let (writer, scaling) = (Values::of(model), &model.parts.scaling);
+    let (writer, scaling) = (MarginVariables::of(model), &model.parts.scaling);
     if !scaling.in_margin {
         return sums;
     }
@@ -47,7 +47,7 @@ pub(super) fn scaled(model: &Ensemble, sums: Vec<String>) -> Vec<String> {
 
 /// Returns the expression of the only value of a margin where one is enough, which calls no function.
 pub(super) fn short_value(model: &Ensemble, margin: &str) -> Option<String> {
-    let writer = Values::of(model);
+    let writer = MarginVariables::of(model);
     let is_short = model.num_outputs() == 1
         && model.objective().transform() == Transform::Logistic
         && writer.scaling(model, !model.parts.scaling.in_margin).is_empty()
@@ -125,7 +125,7 @@ pub(super) fn are_probabilities(model: &Ensemble) -> bool {
 }
 
 /// Margins as variables `s0`, `s1` and so on.
-struct Values {
+struct MarginVariables {
     outputs: usize,
     precision: Precision,
     letter: char,
@@ -165,11 +165,11 @@ fn share(part: &str, sum: &str, precision: Precision) -> String {
     }
 }
 
-impl Values {
+impl MarginVariables {
     fn of(model: &Ensemble) -> Self {
         let (outputs, precision) = (model.num_outputs(), model.sum_precision());
         let may_be_nan = model.is_linear() || model.has_linear_leaves();
-        Values { outputs, precision, letter: 's', may_be_nan }
+        MarginVariables { outputs, precision, letter: 's', may_be_nan }
     }
 
     fn sum(&self, output: usize) -> String {
@@ -356,7 +356,7 @@ impl Values {
 
     /// Rounds the margins to f32, and transforms these.
     fn in_single(&self, transform: Transform) -> (String, String, String) {
-        let narrow = Values { precision: Precision::Single, letter: 'r', ..*self };
+        let narrow = MarginVariables { precision: Precision::Single, letter: 'r', ..*self };
         let (mut declared, mut statements) = (String::new(), String::new());
         for (r, s) in narrow.sums().iter().zip(self.sums()) {
             declared += &format!("  {r} float4;\n");

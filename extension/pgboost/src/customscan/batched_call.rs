@@ -12,7 +12,7 @@ use pgrx::pg_sys::{self, Datum};
 
 use super::call_shape::{CallShape, Place};
 use super::late_memory::LateMemory;
-use super::rows::Rows;
+use super::rows::BatchRows;
 use crate::predictor::batch::BatchPredictor;
 use crate::predictor::many_models::ManyModels;
 
@@ -90,7 +90,7 @@ impl Call {
 
     /// Scores all rows. Results are made in the current memory context; memory for reading rows is
     /// allocated in `reading`, and freed every few rows.
-    pub(crate) fn score(&mut self, rows: &mut Rows, reading: &mut LateMemory) {
+    pub(crate) fn score(&mut self, rows: &mut BatchRows, reading: &mut LateMemory) {
         self.results.clear();
         self.results.resize(rows.count, None);
         let shape = &*self.shape;

@@ -37,10 +37,10 @@ const MAX_GROUPED: usize = 262_144;
 #[repr(C)]
 pub(super) struct State {
     pub(super) scan: pg_sys::CustomScanState,
-    pub(super) node: *mut Node,
+    pub(super) node: *mut BatchNode,
 }
 
-pub(super) struct Node {
+pub(super) struct BatchNode {
     pub(super) below: *mut pg_sys::PlanState,
     pub(super) output: RowOutput,
     /// Memory for reading rows' features.
@@ -69,12 +69,12 @@ pub(super) struct Node {
 ///
 /// # Safety
 /// The state is one that `create` made, and nothing else borrows its node for `'a`.
-pub(super) unsafe fn node_of<'a>(state: *mut pg_sys::CustomScanState) -> &'a mut Node {
+pub(super) unsafe fn node_of<'a>(state: *mut pg_sys::CustomScanState) -> &'a mut BatchNode {
     // SAFETY: the state was made by `create`, and `begin` has set its node.
     unsafe { &mut *(*state.cast::<State>()).node }
 }
 
-impl Node {
+impl BatchNode {
     fn next_size(&self) -> usize {
         let max = if self.wants_more_rows() { MAX_GROUPED } else { MAX_BATCH };
         let grown = SIZES.get(self.size).copied().unwrap_or(max);
@@ -171,14 +171,14 @@ fn is_timed(instrument: &pg_sys::Instrumentation) -> bool {
 /// # Safety
 /// PostgreSQL's memory may be allocated, and an error may jump over the caller.
 #[pg_guard]
-unsafe extern "C-unwind" fn make_room(node: &mut Node, rows: usize) {
+unsafe extern "C-unwind" fn make_room(node: &mut BatchNode, rows: usize) {
     node.output.rows.make_room(rows);
 }
 
 /// # Safety
 /// As for [`make_room`]; the slot is filled with a row of the plan below.
 #[pg_guard]
-unsafe extern "C-unwind" fn find_columns(node: &mut Node, slot: *mut pg_sys::TupleTableSlot) {
+unsafe extern "C-unwind" fn find_columns(node: &mut BatchNode, slot: *mut pg_sys::TupleTableSlot) {
     // SAFETY: guaranteed by the caller.
     unsafe { node.output.rows.find_columns(slot) }
 }
@@ -188,7 +188,7 @@ unsafe extern "C-unwind" fn find_columns(node: &mut Node, slot: *mut pg_sys::Tup
 /// # Safety
 /// PostgreSQL's memory may be allocated, and an error may jump over the caller.
 #[pg_guard]
-unsafe extern "C-unwind" fn prepare(node: &mut Node) {
+unsafe extern "C-unwind" fn prepare(node: &mut BatchNode) {
     node.output.calls.iter_mut().for_each(Call::prepare);
     node.output.rows.make_room(FIRST_ROOM);
     node.prepared = true;
@@ -197,7 +197,7 @@ unsafe extern "C-unwind" fn prepare(node: &mut Node) {
 /// # Safety
 /// The rows of the node's batch are read.
 #[pg_guard]
-unsafe extern "C-unwind" fn score(node: &mut Node) {
+unsafe extern "C-unwind" fn score(node: &mut BatchNode) {
     node.score();
 }
 
@@ -238,7 +238,7 @@ pub(super) unsafe extern "C-unwind" fn next(
 /// # Safety
 /// The node has begun; an error may jump over the caller.
 #[inline(never)]
-unsafe fn fill_batch(node: &mut Node) {
+unsafe fn fill_batch(node: &mut BatchNode) {
     // SAFETY: as for `next`.
     unsafe {
         if !node.prepared {
@@ -278,7 +278,7 @@ unsafe fn fill_batch(node: &mut Node) {
 ///
 /// # Safety
 /// The node has begun, and its plan can scan backwards.
-unsafe fn back(node: &mut Node) -> *mut pg_sys::TupleTableSlot {
+unsafe fn back(node: &mut BatchNode) -> *mut pg_sys::TupleTableSlot {
     // SAFETY: as for `next`.
     unsafe {
         let ahead =

@@ -13,10 +13,10 @@ use pgrx::pg_sys::{self, CustomScan, CustomScanState, EState};
 use pgrx::{PgMemoryContexts, pg_guard};
 
 use super::batched_call::Call;
-use super::exec::{Node, State};
+use super::exec::{BatchNode, State};
 use super::late_memory::{LateMemory, memory};
 use super::row_output::RowOutput;
-use super::rows::Rows;
+use super::rows::BatchRows;
 use super::shape;
 use crate::error::Error;
 
@@ -58,11 +58,11 @@ pub(super) unsafe extern "C-unwind" fn begin(
             plain: None,
             scan: state,
             calls: shape.calls.iter().map(Call::new).collect(),
-            rows: Rows::new(Rc::clone(&shape.rows), memory(c"pgboost batch", query)),
+            rows: BatchRows::new(Rc::clone(&shape.rows), memory(c"pgboost batch", query)),
             validity: None,
             shape: Rc::clone(&shape),
         };
-        let node = Node {
+        let node = BatchNode {
             below,
             output,
             reading: LateMemory::new(c"pgboost features", query),

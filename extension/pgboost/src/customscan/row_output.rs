@@ -11,7 +11,7 @@ use pgrx::pg_sys::{CustomScanState, Datum, ExprState, ProjectionInfo, TupleTable
 
 use super::batched_call::Call;
 use super::plain::{Plain, plain};
-use super::rows::Rows;
+use super::rows::BatchRows;
 use super::shape::{Shape, Source};
 use crate::predictor::batch::BatchValidity;
 
@@ -19,7 +19,7 @@ pub(super) struct RowOutput {
     pub(super) scan: *mut CustomScanState,
     pub(super) shape: Rc<Shape>,
     pub(super) calls: Vec<Call>,
-    pub(super) rows: Rows,
+    pub(super) rows: BatchRows,
     /// Made for the first row that is evaluated without results.
     pub(super) plain: Option<Plain>,
     pub(super) validity: Option<BatchValidity>,

@@ -219,7 +219,7 @@ impl Stored {
     }
 }
 
-pub(crate) struct Rows {
+pub(crate) struct BatchRows {
     pub(crate) shape: Rc<RowShape>,
     pub(crate) count: usize,
     room: usize,
@@ -237,10 +237,10 @@ pub(crate) struct Rows {
     pub(crate) copies: Copies,
 }
 
-impl Rows {
+impl BatchRows {
     /// Creates an empty batch; `memory` is reset for each batch.
-    pub(crate) fn new(shape: Rc<RowShape>, memory: MemoryContext) -> Rows {
-        Rows {
+    pub(crate) fn new(shape: Rc<RowShape>, memory: MemoryContext) -> BatchRows {
+        BatchRows {
             count: 0,
             room: 0,
             stored: Stored::UNKNOWN,
@@ -327,7 +327,7 @@ impl Rows {
         self.reals.get(row * width..(row + 1) * width).unwrap_or_default()
     }
 
-    /// Fills the cells for [`Rows::row`]; not possible if names are kept.
+    /// Fills the cells for [`BatchRows::row`]; not possible if names are kept.
     pub(crate) fn fill_cells(&mut self) {
         let RealColumns { kept, .. } = match &self.shape.form {
             Form::Reals(columns) => columns,

@@ -141,25 +141,25 @@ fn read(
         weight: 0.0,
     };
     let values = features.iter().filter_map(of_feature).collect();
-    let mut reader = Reader { predictor, values, weight, kept };
+    let mut reader = DependenceReader { predictor, values, weight, kept };
     row_source::run_first(&query, "source", width(&placed), |row| reader.take(row))?;
-    let Reader { values, kept, .. } = reader;
+    let DependenceReader { values, kept, .. } = reader;
     if kept.rows == 0 {
         return Err(SourceError::NoRows { argument: "source", skipped: 0 }.into());
     }
     Ok((kept, values))
 }
 
-struct Reader<'a> {
+struct DependenceReader<'a> {
     predictor: &'a mut SourcePredictor,
     values: Vec<FeatureValues>,
     weight: Option<&'a PlacedColumn>,
     kept: KeptRows,
 }
 
-impl Reader<'_> {
+impl DependenceReader<'_> {
     fn take(&mut self, row: Row<'_>) -> Result<()> {
-        let Reader { predictor, values, kept, .. } = self;
+        let DependenceReader { predictor, values, kept, .. } = self;
         let weight = self.weight.map_or(Ok(1.0), |column| weight(column, row))?;
         predictor.clear();
         predictor.read(row)?;

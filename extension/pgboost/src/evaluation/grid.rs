@@ -35,12 +35,12 @@ pub(crate) struct GridValue {
 pub(crate) struct FeatureValues {
     pub(crate) feature: usize,
     column: PlacedColumn,
-    values: Values,
+    values: GridValues,
     /// The cells of a missing value, if there was one.
     missing: Option<Vec<f32>>,
 }
 
-enum Values {
+enum GridValues {
     /// By number, if they are numbers, and by text.
     Categories {
         cells: BTreeMap<(u64, String), Vec<f32>>,
@@ -59,9 +59,9 @@ impl FeatureValues {
     pub(crate) fn of(image: &ModelImage, feature: usize, column: &PlacedColumn) -> FeatureValues {
         let categorical = image.is_categorical(feature) || image.categories(feature).is_some();
         let values = if categorical {
-            Values::Categories { cells: BTreeMap::new(), bytes: 0 }
+            GridValues::Categories { cells: BTreeMap::new(), bytes: 0 }
         } else {
-            Values::Numbers { sorter: Sorter::new(work_mem()), count: 0 }
+            GridValues::Numbers { sorter: Sorter::new(work_mem()), count: 0 }
         };
         FeatureValues { feature, column: column.clone(), values, missing: None }
     }
@@ -89,11 +89,11 @@ impl FeatureValues {
             return Ok(());
         };
         match &mut self.values {
-            Values::Numbers { sorter, count } => {
+            GridValues::Numbers { sorter, count } => {
                 *count += 1;
                 sorter.push([ordered_double(number)])?;
             }
-            Values::Categories { cells, bytes } => {
+            GridValues::Categories { cells, bytes } => {
                 let label = match (self.column.element, field) {
                     (None, Some(field)) => field.label().into_owned(),
                     _ => shown(number),
@@ -117,11 +117,11 @@ impl FeatureValues {
     pub(crate) fn grid(self, image: &ModelImage, shape: GridShape) -> Result<Vec<GridValue>> {
         let FeatureValues { feature, column, values, missing } = self;
         let mut grid: Vec<GridValue> = match values {
-            Values::Categories { cells, .. } => {
+            GridValues::Categories { cells, .. } => {
                 let value = |((_, text), cells)| GridValue { text: Some(text), cells };
                 cells.into_iter().map(value).collect()
             }
-            Values::Numbers { sorter, count } => {
+            GridValues::Numbers { sorter, count } => {
                 let most = shape.points.saturating_sub(1 + usize::from(missing.is_some()));
                 let numbers = match ordered(sorter, count, shape.percentiles, most)? {
                     Ordered::Few(numbers) => numbers,

@@ -70,7 +70,7 @@ pub(crate) fn each(
     let (target, weight) = (of_role(Some(request.target)), of_role(request.weight));
     let (by, group) = (of_role(request.by), of_role(request.group));
     let (Some(target), Some(first)) = (target, predictors.first()) else { return Ok(Vec::new()) };
-    let mut reader = Reader {
+    let mut reader = EvaluationReader {
         target: Target::of(first.image(), task.classes(), target)?,
         target_position: target.position,
         weight: weight.map(checked_weight).transpose()?,
@@ -104,7 +104,7 @@ pub(crate) fn checked_weight(column: &PlacedColumn) -> Result<&PlacedColumn> {
     Err(error.into())
 }
 
-struct Reader<'a, 'v> {
+struct EvaluationReader<'a, 'v> {
     target: Target,
     target_position: usize,
     weight: Option<&'a PlacedColumn>,
@@ -122,7 +122,7 @@ struct Reader<'a, 'v> {
     skipped: u64,
 }
 
-impl Reader<'_, '_> {
+impl EvaluationReader<'_, '_> {
     fn take(&mut self, row: Row<'_>) -> Result<()> {
         let Some(target) = row.get(self.target_position) else {
             self.skipped += 1;

@@ -21,13 +21,13 @@ const JSON_HINT: &str =
 const ROW_HINT: &str = "A name that is both a table's and a column's means the column; \
      give the table another alias to pass its rows.";
 
-pub(crate) struct Columns {
+pub(crate) struct ColumnBinding {
     readers: Vec<FeatureReader>,
     /// All are of type real, and numbers to the model.
     all_real: bool,
 }
 
-impl Columns {
+impl ColumnBinding {
     pub(crate) fn bind(signature: &Signature, context: FeatureContext<'_>) -> Result<Self> {
         let types = signature.types();
         if types.len() != context.image.num_features() {
@@ -48,7 +48,7 @@ impl Columns {
         let readers: Vec<_> = types.iter().enumerate().map(reader).collect::<Result<_>>()?;
         let all_real = readers.iter().all(|reader| *reader == FeatureReader::Number)
             && types.iter().all(|(_, argument_type)| *argument_type == REAL);
-        Ok(Columns { readers, all_real })
+        Ok(ColumnBinding { readers, all_real })
     }
 
     /// Returns whether all are numbers to the model, and rounded.

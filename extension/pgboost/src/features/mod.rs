@@ -98,7 +98,7 @@ pub(crate) fn read_doubles(
 }
 
 pub(crate) enum FeatureBinding {
-    Columns(by_position::Columns),
+    Columns(by_position::ColumnBinding),
     Array(by_position::ArrayForm),
     /// One row, matched by name.
     Row(by_name::RowForm),
@@ -124,7 +124,7 @@ impl FeatureBinding {
                 FeatureBinding::Object(by_name::ObjectForm::bind(context)?)
             }
             [(_, ArgumentType::Row)] => FeatureBinding::Row(by_name::RowForm::bind(context)?),
-            _ => FeatureBinding::Columns(by_position::Columns::bind(signature, context)?),
+            _ => FeatureBinding::Columns(by_position::ColumnBinding::bind(signature, context)?),
         })
     }
 

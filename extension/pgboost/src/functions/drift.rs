@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use pg_interface::{FunctionCallInfo, call, jsonb, session};
 use pgrx::iter::TableIterator;
 use pgrx::{AnyElement, pg_extern};
-use row_source::distribution::{FeatureProfile, Point, Values};
+use row_source::distribution::{FeatureProfile, Point, ProfileValues};
 
 use super::{Answer, Rows, required, required_text};
 use crate::error::{Error, Result};
@@ -88,8 +88,10 @@ fn pgboost_feature_baseline(model: Option<&[u8]>, call: FunctionCallInfo) -> Row
     let rows = Profiled::find(model, call)?.profiles()?.into_iter().map(|profile| {
         let (rows, missing) = (profile.rows.cast_signed(), profile.missing.cast_signed());
         let (quantiles, (categories, shares)) = match profile.values {
-            Values::Numbers(points) => (Some(deciles(&points)), (None, None)),
-            Values::Categories(categories) => (None, Some(categories.into_iter().unzip()).unzip()),
+            ProfileValues::Numbers(points) => (Some(deciles(&points)), (None, None)),
+            ProfileValues::Categories(categories) => {
+                (None, Some(categories.into_iter().unzip()).unzip())
+            }
         };
         (profile.feature, rows, missing, quantiles, categories, shares)
     });
@@ -143,10 +145,10 @@ fn drift(found: &Profiled<'_>, profiles: &[FeatureProfile], source: &str) -> Res
     let references: Vec<Distribution> = profiles
         .iter()
         .map(|profile| match &profile.values {
-            Values::Numbers(points) => {
+            ProfileValues::Numbers(points) => {
                 Distribution::new(points.clone(), profile.rows.saturating_sub(profile.missing))
             }
-            Values::Categories(_) => Distribution::new(Vec::new(), 0),
+            ProfileValues::Categories(_) => Distribution::new(Vec::new(), 0),
         })
         .collect();
     let current = collector.numbers();
@@ -165,7 +167,7 @@ fn drift(found: &Profiled<'_>, profiles: &[FeatureProfile], source: &str) -> Res
         .map(|((before, now), numbers)| {
             let missing = |profile: &FeatureProfile| profile.missing as f64 / profile.rows as f64;
             let found = match (&before.values, &now.values) {
-                (Values::Categories(before), Values::Categories(now)) => {
+                (ProfileValues::Categories(before), ProfileValues::Categories(now)) => {
                     (category_drift(before, now), None, None)
                 }
                 _ => numbers.finish().map_or((None, None, None), |(psi, ks, chance)| {

@@ -30,7 +30,7 @@ fn pgboost_maintain_scores(
     call: FunctionCallInfo,
 ) -> Answer<()> {
     session::require_writable(c"maintain_scores()");
-    let table = Table::owned(required(relation, "relation")?)?;
+    let table = ScoredTable::owned(required(relation, "relation")?)?;
     let reference = required_text(model, "model")?;
     // PostgreSQL cuts names too.
     let score = cut(required_text(score_column, "score_column")?, MAX_BYTES);
@@ -93,23 +93,23 @@ fn pgboost_rows_behind(
     scores::rows_behind(relation?, version_column?, version)
 }
 
-struct Table {
+struct ScoredTable {
     oid: Oid,
     owner: Oid,
     /// Qualified and quoted.
     name: String,
 }
 
-impl Table {
+impl ScoredTable {
     /// Finds a table whose owner's privileges the current user has.
-    fn owned(oid: Oid) -> Result<Table> {
+    fn owned(oid: Oid) -> Result<ScoredTable> {
         let name = catalog::quoted_relation(oid).unwrap_or_else(|| oid.to_u32().to_string());
         let owner = catalog::table_owner(oid).filter(|_| row_trigger::is_table(oid));
         let Some(owner) = owner else { return Err(Error::NotATable { relation: name.into() }) };
         if !session::has_rights_of(session::current_user(), owner) {
             return Err(Error::NotTableOwner { table: name.into() });
         }
-        Ok(Table { oid, owner, name })
+        Ok(ScoredTable { oid, owner, name })
     }
 
     /// Raises if one of the columns belongs to another score, or is a feature of one.

@@ -1,7 +1,7 @@
 //! The profiles of features, a row of `baseline` for each feature of a version.
 
 use pg_interface::{invalidation, jsonb};
-use row_source::distribution::{FeatureProfile, Point, Ranges, Values};
+use row_source::distribution::{FeatureProfile, Point, ProfileValues, Ranges};
 use serde_json::Value;
 
 use super::model::{Model, ModelId};
@@ -31,8 +31,8 @@ pub(crate) fn forget(model: Model<'_>, version: Option<i32>) -> Result<()> {
 
 fn insert(model: Model<'_>, version: i32, position: i32, profile: FeatureProfile) -> Result<()> {
     let (points, categories) = match profile.values {
-        Values::Numbers(points) => (Some(points), None),
-        Values::Categories(categories) => (None, Some(categories)),
+        ProfileValues::Numbers(points) => (Some(points), None),
+        ProfileValues::Categories(categories) => (None, Some(categories)),
     };
     let column = |value: fn(&Point) -> f64| -> Option<Vec<f64>> {
         points.as_ref().map(|points| points.iter().map(value).collect())
@@ -99,11 +99,13 @@ fn is_valid(profile: &FeatureProfile) -> bool {
     (1..=i64::MAX.cast_unsigned()).contains(&profile.rows)
         && profile.missing <= profile.rows
         && match &profile.values {
-            Values::Numbers(points) => {
+            ProfileValues::Numbers(points) => {
                 points.is_sorted_by(|a, b| a.number < b.number && a.upto <= b.below)
                     && points.iter().all(|point| share(point.below) && share(point.upto))
             }
-            Values::Categories(categories) => categories.iter().all(|category| share(category.1)),
+            ProfileValues::Categories(categories) => {
+                categories.iter().all(|category| share(category.1))
+            }
         }
 }
 
@@ -117,12 +119,12 @@ fn profile(row: &Value) -> Option<FeatureProfile> {
             let shares =
                 shares("below", found.len())?.into_iter().zip(shares("upto", found.len())?);
             let point = |(number, (below, upto))| Point { number, below, upto };
-            Values::Numbers(found.into_iter().zip(shares).map(point).collect())
+            ProfileValues::Numbers(found.into_iter().zip(shares).map(point).collect())
         }
         (None, Some(categories)) => {
             let names: Option<Vec<String>> =
                 categories.iter().map(|name| name.as_str().map(str::to_owned)).collect();
-            Values::Categories(
+            ProfileValues::Categories(
                 names?.into_iter().zip(shares("shares", categories.len())?).collect(),
             )
         }

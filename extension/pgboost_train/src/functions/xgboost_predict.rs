@@ -14,7 +14,7 @@ use row_source::{Row, Source, SourceError};
 use super::{Answer, Rows, required, text};
 use crate::error::{Error, Result};
 use crate::registry::Registry;
-use crate::source::columns::{self, Columns, UsedColumn};
+use crate::source::columns::{self, ChosenColumns, UsedColumn};
 use crate::trainer::predictor::{self, ReferenceModel};
 
 /// Per-statement state of `xgboost_predict`.
@@ -89,7 +89,7 @@ fn verify(model: &str, text: &str) -> Result<Found> {
         return Err(Error::NoFeatureNames { model: model.to_owned() });
     }
     let source = Source::of(text)?;
-    let mut features = Columns::features_named(&source.columns("source")?, names)?;
+    let mut features = ChosenColumns::features_named(&source.columns("source")?, names)?;
     let names: Vec<&str> = features.iter().map(|feature| feature.name.as_str()).collect();
     let query = source.query(&names, None);
     if source.is_relation() {

@@ -65,7 +65,7 @@ pub(crate) struct GroupColumn {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Columns {
+pub(crate) struct ChosenColumns {
     /// The features, in the order of the model.
     pub(crate) features: Vec<UsedColumn>,
     pub(crate) target: UsedColumn,
@@ -81,13 +81,13 @@ const USABLE: &str = "Features are numbers, booleans, dates, timestamps, text, e
                       leave other columns out with the features argument.";
 const NUMBERS: &str = "Cast it to a numeric type in a query.";
 
-impl Columns {
+impl ChosenColumns {
     /// Finds the columns of the roles among those of the source.
     pub(crate) fn choose(
         there: &[Column],
         roles: &Roles,
         argument: &'static str,
-    ) -> Result<Columns> {
+    ) -> Result<ChosenColumns> {
         let there = SourceColumns { columns: there, argument };
         let target = there.scalar(&roles.target, "target", USABLE)?;
         let weight = there.number(roles.weight.as_deref(), "weight")?;
@@ -96,7 +96,7 @@ impl Columns {
         let fold = roles.fold.as_deref().map(|name| there.group(name)).transpose()?;
         let mut features = there.features(roles.features.as_deref(), &roles.others())?;
         put_in_order(&mut features, &roles.order);
-        Ok(Columns { features, target, weight, label_upper_bound, group, fold })
+        Ok(ChosenColumns { features, target, weight, label_upper_bound, group, fold })
     }
 
     /// Finds the columns of the features alone.
@@ -113,7 +113,7 @@ impl Columns {
         features.chain(others).chain(groups.map(|column| column.name.as_str())).collect()
     }
     /// Numbers the columns as a query returns them that selects `names` alone.
-    pub(crate) fn in_order(mut self) -> Columns {
+    pub(crate) fn in_order(mut self) -> ChosenColumns {
         let others =
             [Some(&mut self.target), self.weight.as_mut(), self.label_upper_bound.as_mut()];
         let used = self.features.iter_mut().chain(others.into_iter().flatten());

@@ -8,7 +8,7 @@ use pg_interface::varlena;
 use pgboost_trainer::Layout;
 use row_source::{Field, Row, SourceError};
 
-use super::columns::{self, Columns, UsedColumn};
+use super::columns::{self, ChosenColumns, UsedColumn};
 use super::dictionary::{Dictionary, NoCode};
 use crate::error::{Error, Result};
 use crate::params::objectives::Allowed;
@@ -25,7 +25,7 @@ pub(crate) struct Dictionaries {
 }
 
 impl Dictionaries {
-    pub(crate) fn new(columns: &Columns, classes: bool) -> Dictionaries {
+    pub(crate) fn new(columns: &ChosenColumns, classes: bool) -> Dictionaries {
         let of =
             |column: &UsedColumn| column.kind.is_text().then(|| Dictionary::new(MAX_CATEGORIES));
         Dictionaries {
@@ -36,7 +36,7 @@ impl Dictionaries {
 }
 
 /// Returns the layout of a record. With folds, the number of the fold is the last word.
-pub(crate) fn layout(columns: &Columns, folds: bool) -> Layout {
+pub(crate) fn layout(columns: &ChosenColumns, folds: bool) -> Layout {
     let features = columns.width();
     let mut next = features + 1;
     let mut place = |there: bool| {
@@ -100,7 +100,7 @@ impl<'a> Records<'a> {
     /// has one weight.
     pub(crate) fn read(
         &mut self,
-        columns: &Columns,
+        columns: &ChosenColumns,
         row: Row<'_>,
         target: Field<'_>,
         group_weight: Option<f32>,
@@ -139,7 +139,7 @@ impl<'a> Records<'a> {
         Ok(&mut self.record)
     }
 
-    fn target(&mut self, columns: &Columns, field: Field<'_>) -> Result<f32> {
+    fn target(&mut self, columns: &ChosenColumns, field: Field<'_>) -> Result<f32> {
         let column = &columns.target;
         if let Some(classes) = &mut self.dictionaries.target {
             let found = classes.code_of_class(&label(field)?);
@@ -172,7 +172,7 @@ fn upper_bound(column: &UsedColumn, row: Row<'_>, lower: f32) -> Result<f32> {
     Err(SourceError::ValueRefused { column: column.name.clone(), what }.into())
 }
 
-pub(crate) fn weight(columns: &Columns, row: Row<'_>) -> Result<f32> {
+pub(crate) fn weight(columns: &ChosenColumns, row: Row<'_>) -> Result<f32> {
     let Some(column) = &columns.weight else { return Ok(1.0) };
     let refuse = |what| Err(SourceError::ValueRefused { column: column.name.clone(), what }.into());
     let Some(field) = row.get(column.position) else {

@@ -18,10 +18,10 @@ const COMMON: [&str; 3] = ["objective", "eval_metric", "num_class"];
 /// A parameter with its range.
 struct Axis {
     name: String,
-    values: Values,
+    values: ParameterValues,
 }
 
-enum Values {
+enum ParameterValues {
     Listed(Vec<Value>),
     Range { min: f64, max: f64, log: bool, whole: bool },
 }
@@ -68,7 +68,7 @@ fn chosen(axes: &[Axis], mut index: u64) -> Map<String, Value> {
     let mut all = Map::new();
     for axis in axes.iter().rev() {
         let count = axis.count().unwrap_or(1);
-        if let Values::Listed(values) = &axis.values {
+        if let ParameterValues::Listed(values) = &axis.values {
             let value = values.get((index % count) as usize).cloned().unwrap_or_default();
             all.insert(axis.name.clone(), value);
         }
@@ -104,8 +104,8 @@ impl Axis {
             Value::Array(values) if values.is_empty() => {
                 return fail("has no values", "Give it one or more, or leave it out.");
             }
-            Value::Array(values) => Values::Listed(values.clone()),
-            Value::Object(range) => match Values::range(range, params::is_whole(name)?) {
+            Value::Array(values) => ParameterValues::Listed(values.clone()),
+            Value::Object(range) => match ParameterValues::range(range, params::is_whole(name)?) {
                 Some(range) => range,
                 None => {
                     return fail(
@@ -127,14 +127,14 @@ impl Axis {
     /// Returns the number of values, or `None` for a continuous range.
     fn count(&self) -> Option<u64> {
         match &self.values {
-            Values::Listed(values) => Some(values.len() as u64),
-            Values::Range { .. } => None,
+            ParameterValues::Listed(values) => Some(values.len() as u64),
+            ParameterValues::Range { .. } => None,
         }
     }
 }
 
-impl Values {
-    fn range(object: &Map<String, Value>, whole: bool) -> Option<Values> {
+impl ParameterValues {
+    fn range(object: &Map<String, Value>, whole: bool) -> Option<ParameterValues> {
         let number = |key| object.get(key).and_then(Value::as_f64);
         let log = match object.get("scale").map(Value::as_str) {
             None | Some(Some("linear")) => false,
@@ -147,19 +147,19 @@ impl Values {
             && min < max
             && (!log || min > 0.0)
             && (!whole || (min.fract() == 0.0 && max.fract() == 0.0 && max - min < 1e15));
-        fits.then_some(Values::Range { min, max, log, whole })
+        fits.then_some(ParameterValues::Range { min, max, log, whole })
     }
 
     fn draw(&self, random: &mut Random) -> Value {
         match self {
-            Values::Listed(values) => {
+            ParameterValues::Listed(values) => {
                 let index = random.below(values.len() as u64);
                 values.get(index as usize).cloned().unwrap_or_default()
             }
-            Values::Range { min, max, log: false, whole: true } => {
+            ParameterValues::Range { min, max, log: false, whole: true } => {
                 Value::from(*min as i64 + random.below((max - min) as u64 + 1) as i64)
             }
-            Values::Range { min, max, log, whole } => {
+            ParameterValues::Range { min, max, log, whole } => {
                 let share = random.unit();
                 let number = if *log {
                     (min.ln() + share * (max.ln() - min.ln())).exp()

@@ -136,16 +136,16 @@ impl Deck {
 /// A pseudorandom share of the rows for evaluation, chosen by the seed and the number of the row, or of its
 /// group.
 #[derive(Clone, Copy)]
-pub(crate) struct Split {
+pub(crate) struct Holdout {
     /// Random numbers below this are kept for evaluation; `None` keeps no row.
     below: Option<u64>,
     seed: u64,
 }
 
-impl Split {
-    pub(crate) fn new(fraction: Option<f64>, seed: i32) -> Split {
+impl Holdout {
+    pub(crate) fn new(fraction: Option<f64>, seed: i32) -> Holdout {
         let below = fraction.map(|share| (share * u64::MAX as f64) as u64);
-        Split { below, seed: u64::from(seed.cast_unsigned()) }
+        Holdout { below, seed: u64::from(seed.cast_unsigned()) }
     }
 
     /// Returns whether any row is kept for evaluation.
@@ -206,12 +206,12 @@ mod tests {
 
     #[test]
     fn split_keeps_about_its_share_and_always_the_same() {
-        let split = Split::new(Some(0.25), 7);
+        let split = Holdout::new(Some(0.25), 7);
         let kept = (0..10_000).filter(|number| split.keeps(*number)).count();
         assert!((2_300..2_700).contains(&kept), "{kept}");
         assert_eq!((0..10_000).filter(|number| split.keeps(*number)).count(), kept);
-        let other = Split::new(Some(0.25), 8);
+        let other = Holdout::new(Some(0.25), 8);
         assert!((0..10_000).any(|number| split.keeps(number) != other.keeps(number)));
-        assert!(!(0..100).any(|number| Split::new(None, 7).keeps(number)));
+        assert!(!(0..100).any(|number| Holdout::new(None, 7).keeps(number)));
     }
 }

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::params::objectives::{
     BINARY, MULTICLASS, Objective, RANKING, REGRESSION, SURVIVAL, Target, allowed_targets,
 };
-use crate::source::columns::{Columns, Kind};
+use crate::source::columns::{ChosenColumns, Kind};
 use crate::source::dictionary::Sorted;
 use crate::source::record_file::{AllowedTargets, Dictionaries};
 
@@ -39,7 +39,7 @@ impl Task {
     pub(crate) fn of(
         request: &Request,
         start: Option<&Start>,
-        columns: &Columns,
+        columns: &ChosenColumns,
     ) -> Result<ObjectiveChoice> {
         let fallback = if columns.group.is_some() {
             Some(RANKING)
@@ -87,7 +87,7 @@ impl ObjectiveChoice {
         Some(AllowedTargets { objective, allowed })
     }
 
-    pub(crate) fn has_classes(&self, columns: &Columns) -> bool {
+    pub(crate) fn has_classes(&self, columns: &ChosenColumns) -> bool {
         match self.given.map(|objective| objective.target) {
             Some(target) => matches!(target, Target::TwoClasses | Target::Classes),
             None => is_classified(columns.target.kind),
@@ -97,7 +97,7 @@ impl ObjectiveChoice {
     /// Completes the task after the last row: the classes, and by their number the objective.
     pub(crate) fn with_classes(
         &self,
-        columns: &Columns,
+        columns: &ChosenColumns,
         dictionaries: &Dictionaries,
     ) -> Result<Task> {
         let Some(classes) = &dictionaries.target else {
@@ -134,7 +134,7 @@ fn is_classified(kind: Kind) -> bool {
     kind.is_text() || kind.is_bool()
 }
 
-fn check(objective: &Objective, columns: &Columns) -> Result<()> {
+fn check(objective: &Objective, columns: &ChosenColumns) -> Result<()> {
     let fail = |message, hint| Err(Error::Arguments { message, hint });
     match (objective.target, columns.group.is_some(), columns.label_upper_bound.is_some()) {
         (Target::Groups, false, _) => {
@@ -154,7 +154,7 @@ fn check(objective: &Objective, columns: &Columns) -> Result<()> {
     }
 }
 
-fn numbers_only(columns: &Columns) -> Result<()> {
+fn numbers_only(columns: &ChosenColumns) -> Result<()> {
     if columns.target.kind.is_text() {
         return Err(SourceError::ColumnType {
             column: columns.target.name.clone(),
@@ -173,7 +173,7 @@ const MAX_SHOWN: usize = 20;
 /// Reports the choices for a request, after its rows are read.
 pub(crate) fn notice(
     request: &Request,
-    columns: &Columns,
+    columns: &ChosenColumns,
     task: &Task,
     target: FewValues,
 ) -> Result<()> {
@@ -199,7 +199,7 @@ pub(crate) fn notice(
 }
 
 /// Reports the columns of text with nearly unique values.
-pub(crate) fn notice_of_unique_texts(columns: &Columns, dictionaries: &Dictionaries) {
+pub(crate) fn notice_of_unique_texts(columns: &ChosenColumns, dictionaries: &Dictionaries) {
     for (column, texts) in columns.features.iter().zip(&dictionaries.features) {
         let Some((texts, values)) =
             texts.as_ref().and_then(|texts| Some((texts.len(), texts.nearly_unique()?)))

@@ -10,21 +10,21 @@ use row_source::{Source, SourceError};
 use serde_json::{Map, Value, json};
 
 use super::Request;
-use super::folds::{Folds, Split};
+use super::folds::{Folds, Holdout};
 use super::learning_task::{self, Task};
 use super::progress::{Phase, Progress};
-use super::read::{self, Reader, Rows};
+use super::read::{self, SourceReader, TrainingRows};
 use super::start::Start;
 use crate::error::{Error, Result};
 use crate::guc;
 use crate::params::objectives::Target;
-use crate::source::columns::{Columns, Kind, Roles};
+use crate::source::columns::{ChosenColumns, Kind, Roles};
 use crate::source::dictionary::Dictionary;
 use crate::source::record_file::{self, AllowedTargets, Dictionaries};
 
 pub(crate) struct Prepared<'a> {
     pub(crate) start: Option<&'a Start>,
-    pub(crate) columns: Columns,
+    pub(crate) columns: ChosenColumns,
     pub(crate) task: Task,
     pub(crate) features: Vec<Feature>,
     /// For each word with codes of texts, the new codes, in the order of the texts.
@@ -33,7 +33,7 @@ pub(crate) struct Prepared<'a> {
     record: usize,
     /// The words to leave out, in ascending order: the texts that are all NULL.
     left_out: Vec<usize>,
-    pub(crate) rows: Rows,
+    pub(crate) rows: TrainingRows,
     /// Profiles of the features, in pgboost's form.
     pub(crate) profile: Value,
 }
@@ -54,11 +54,11 @@ pub(crate) fn read<'a>(
         None => Dictionaries::new(&columns, task.has_classes(&columns)),
     };
     let eval = request.eval_source().map(|text| open_eval(text, request, &columns)).transpose()?;
-    let split = Split::new(request.eval_fraction(), request.seed);
+    let split = Holdout::new(request.eval_fraction(), request.seed);
     let folds = request.folds().map(|choice| Folds::new(choice, request.seed));
     progress.phase(Phase::Reading);
     let allowed = task.allowed_targets(request);
-    let mut reader = Reader::new(&mut columns, &mut dictionaries, split)
+    let mut reader = SourceReader::new(&mut columns, &mut dictionaries, split)
         .with_allowed_targets(allowed)
         .with_baseline(with_baseline)
         .with_folds(folds);
@@ -89,7 +89,7 @@ pub(crate) fn read<'a>(
 
 /// Leaves the texts that are all NULL out of the features: libxgboost does not train on an empty set of
 /// categories. Returns their places in a record.
-fn leave_out(columns: &mut Columns, dictionaries: &Dictionaries) -> Result<Vec<usize>> {
+fn leave_out(columns: &mut ChosenColumns, dictionaries: &Dictionaries) -> Result<Vec<usize>> {
     let is_empty = |texts: &Option<Dictionary>| texts.as_ref().is_some_and(|t| t.len() == 0);
     let empty: Vec<bool> = dictionaries.features.iter().map(is_empty).collect();
     let (mut words, mut names, mut place) = (Vec::new(), Vec::new(), 0);
@@ -133,9 +133,9 @@ fn retain_profiles(profiles: &mut Value, features: &[Feature]) {
 }
 
 /// Returns the used columns of a source, and the query that returns its rows.
-fn open(text: &str, roles: &Roles, argument: &'static str) -> Result<(Columns, String)> {
+fn open(text: &str, roles: &Roles, argument: &'static str) -> Result<(ChosenColumns, String)> {
     let source = Source::of(text)?;
-    let columns = Columns::choose(&source.columns(argument)?, roles, argument)?;
+    let columns = ChosenColumns::choose(&source.columns(argument)?, roles, argument)?;
     let group = columns.group.as_ref().map(|group| group.name.as_str());
     let query = source.query(&columns.names(), group);
     let columns = if source.is_relation() { columns.in_order() } else { columns };
@@ -146,7 +146,11 @@ const EVAL_SOURCE: &str = "eval_source";
 
 /// Returns the used columns of `eval_source`, which must be the same, and the query that returns its rows.
 /// Raises PostgreSQL's error if the user may not read them.
-fn open_eval(text: &str, request: &Request, like: &Columns) -> Result<(Columns, String)> {
+fn open_eval(
+    text: &str,
+    request: &Request,
+    like: &ChosenColumns,
+) -> Result<(ChosenColumns, String)> {
     // The features are named, so that they are the same in the same order even if the source's are all its columns.
     let features = like.features.iter().map(|column| column.name.clone()).collect();
     let roles = Roles { features: Some(features), order: Vec::new(), ..request.roles.clone() };
@@ -172,9 +176,9 @@ fn open_eval(text: &str, request: &Request, like: &Columns) -> Result<(Columns, 
 
 /// Reads the rows of `eval_source`, once the length of arrays is known.
 fn read_eval(
-    (mut columns, query): (Columns, String),
+    (mut columns, query): (ChosenColumns, String),
     request: &Request,
-    like: &Columns,
+    like: &ChosenColumns,
     dictionaries: &mut Dictionaries,
     allowed: Option<AllowedTargets>,
     progress: &mut Progress,
@@ -183,8 +187,9 @@ fn read_eval(
         column.elements = like.elements;
     }
     let classes = dictionaries.target.as_ref().map(Dictionary::len);
-    let mut reader = Reader::new(&mut columns, dictionaries, Split::new(None, request.seed))
-        .with_allowed_targets(allowed);
+    let mut reader =
+        SourceReader::new(&mut columns, dictionaries, Holdout::new(None, request.seed))
+            .with_allowed_targets(allowed);
     reader.read(&query, EVAL_SOURCE, progress)?;
     let rows = reader.finish(EVAL_SOURCE)?;
     if dictionaries.target.as_ref().map(Dictionary::len) != classes {
@@ -196,7 +201,7 @@ fn read_eval(
 
 /// Describes the features, and returns the new codes of texts, in the order of the texts.
 fn described(
-    columns: &Columns,
+    columns: &ChosenColumns,
     dictionaries: &Dictionaries,
     task: &Task,
 ) -> (Vec<Feature>, Vec<(usize, Vec<u32>)>) {

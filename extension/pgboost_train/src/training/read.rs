@@ -9,14 +9,14 @@ use std::iter::repeat_n;
 
 use pg_interface::fault;
 use pgboost_trainer::{Fold, Part};
-use row_source::distribution::{Collector, FeatureProfile, Values};
+use row_source::distribution::{Collector, FeatureProfile, ProfileValues};
 use row_source::{Groups, Row, SourceError};
 use serde_json::{Value, json};
 
-use super::folds::{Folds, Split};
+use super::folds::{Folds, Holdout};
 use super::progress::Progress;
 use crate::error::{Error, Result};
-use crate::source::columns::{Columns, UsedColumn};
+use crate::source::columns::{ChosenColumns, UsedColumn};
 use crate::source::record_file::{self, AllowedTargets, Dictionaries, Records, Spool};
 
 /// Rows for one purpose.
@@ -61,7 +61,7 @@ impl Set {
     }
 }
 
-pub(crate) struct Rows {
+pub(crate) struct TrainingRows {
     pub(crate) train: Set,
     pub(crate) eval: Option<Set>,
     /// The distributions of the features in the rows for training, if requested.
@@ -75,7 +75,7 @@ pub(crate) struct Rows {
     pub(crate) has_weight: bool,
 }
 
-impl Rows {
+impl TrainingRows {
     /// Returns the numbers of rows trained on, kept for evaluation, and skipped.
     pub(crate) fn counts(&self) -> [u64; 3] {
         [self.train.rows(), self.eval.as_ref().map_or(0, Set::rows), self.skipped]
@@ -102,19 +102,19 @@ impl Rows {
     }
 }
 
-pub(crate) struct Reader<'a> {
-    columns: &'a mut Columns,
+pub(crate) struct SourceReader<'a> {
+    columns: &'a mut ChosenColumns,
     /// `None` before the first row, which determines the length of arrays.
     records: Option<Records<'a>>,
     /// The place of the weight in a record.
     weight_word: Option<usize>,
     dictionaries: Option<&'a mut Dictionaries>,
     groups: Groups,
-    split: Split,
+    split: Holdout,
     folds: Option<Folds>,
     with_baseline: bool,
     allowed: Option<AllowedTargets>,
-    rows: Rows,
+    rows: TrainingRows,
     /// The number of rows that were read, including those without a target.
     read: u64,
     /// The number of the current group, whether it is kept for evaluation, and its fold.
@@ -125,13 +125,13 @@ pub(crate) struct Reader<'a> {
     group_weight: Option<f32>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> SourceReader<'a> {
     pub(crate) fn new(
-        columns: &'a mut Columns,
+        columns: &'a mut ChosenColumns,
         dictionaries: &'a mut Dictionaries,
-        split: Split,
-    ) -> Reader<'a> {
-        Reader {
+        split: Holdout,
+    ) -> SourceReader<'a> {
+        SourceReader {
             columns,
             records: None,
             weight_word: None,
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
             folds: None,
             with_baseline: false,
             allowed: None,
-            rows: Rows {
+            rows: TrainingRows {
                 train: Set::new(),
                 eval: split.keeps_some().then(Set::new),
                 profile: None,
@@ -160,17 +160,17 @@ impl<'a> Reader<'a> {
 
     /// Sets whether to profile the features of the rows for training.
     pub(crate) fn with_baseline(self, with_baseline: bool) -> Self {
-        Reader { with_baseline, ..self }
+        SourceReader { with_baseline, ..self }
     }
 
     /// Sets the valid values of the target.
     pub(crate) fn with_allowed_targets(self, allowed: Option<AllowedTargets>) -> Self {
-        Reader { allowed, ..self }
+        SourceReader { allowed, ..self }
     }
 
     /// Sets the folds of the rows.
     pub(crate) fn with_folds(self, folds: Option<Folds>) -> Self {
-        Reader { folds, ..self }
+        SourceReader { folds, ..self }
     }
 
     pub(crate) fn read(
@@ -258,9 +258,9 @@ impl<'a> Reader<'a> {
     }
 
     /// Writes the last rows, and returns them all.
-    pub(crate) fn finish(mut self, argument: &'static str) -> Result<Rows> {
+    pub(crate) fn finish(mut self, argument: &'static str) -> Result<TrainingRows> {
         let weightless = self.columns.weight.as_ref().filter(|_| !self.rows.has_weight);
-        let Rows { train, eval, skipped, .. } = &mut self.rows;
+        let TrainingRows { train, eval, skipped, .. } = &mut self.rows;
         let hint = "Choose another fraction, or pass the rows for evaluation as eval_source.";
         let fail = |message| Err(Error::Arguments { message, hint });
         match (train.rows(), eval.as_ref().map(Set::rows)) {
@@ -325,7 +325,7 @@ pub(crate) struct Baseline {
 }
 
 impl Baseline {
-    pub(crate) fn of(columns: &Columns) -> Baseline {
+    pub(crate) fn of(columns: &ChosenColumns) -> Baseline {
         let features = columns.feature_names().map(|(name, kind)| (name, kind.is_text()));
         let places = columns.features.iter().map(UsedColumn::width).enumerate();
         Baseline {
@@ -376,12 +376,12 @@ fn object(profile: &FeatureProfile) -> Value {
         "feature": profile.feature, "rows": profile.rows, "missing": profile.missing,
     });
     let values = match &profile.values {
-        Values::Numbers(points) => json!({
+        ProfileValues::Numbers(points) => json!({
             "numbers": points.iter().map(|point| point.number).collect::<Vec<_>>(),
             "below": points.iter().map(|point| point.below).collect::<Vec<_>>(),
             "upto": points.iter().map(|point| point.upto).collect::<Vec<_>>(),
         }),
-        Values::Categories(categories) => json!({
+        ProfileValues::Categories(categories) => json!({
             "categories": categories.iter().map(|(name, _)| name).collect::<Vec<_>>(),
             "shares": categories.iter().map(|(_, share)| share).collect::<Vec<_>>(),
         }),

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::params::Parameters;
 use crate::params::objectives::{self, Objective, Target};
 use crate::registry::{Registry, resolve};
-use crate::source::columns::{Columns, Roles};
+use crate::source::columns::{ChosenColumns, Roles};
 use crate::source::dictionary::Dictionary;
 use crate::source::record_file::Dictionaries;
 
@@ -126,7 +126,7 @@ impl Start {
     }
 
     /// Returns closed dictionaries of the model's texts. Fails for columns whose types do not fit its features.
-    pub(crate) fn dictionaries(&self, columns: &Columns) -> Result<Dictionaries> {
+    pub(crate) fn dictionaries(&self, columns: &ChosenColumns) -> Result<Dictionaries> {
         let fail = |reason| Err(cannot(&self.reference, reason));
         let mut features = Vec::with_capacity(columns.features.len());
         let mut places = 0..;

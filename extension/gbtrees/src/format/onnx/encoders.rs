@@ -8,7 +8,7 @@ use std::rc::Rc;
 use crate::ensemble::check_limit;
 use crate::format::onnx::columns::{ColumnTable, Encoder, Step};
 use crate::format::onnx::graph::GraphReader;
-use crate::format::onnx::proto::{Node, element};
+use crate::format::onnx::proto::{NodeProto, element};
 use crate::format::sniff::unsupported;
 use crate::{ErrorKind, Result};
 
@@ -21,7 +21,7 @@ impl<'a> GraphReader<'_, 'a, '_> {
     /// OneHotEncoder: one column per category, 1 for that value and 0 otherwise.
     pub(super) fn one_hot(
         &mut self,
-        node: &Node<'a>,
+        node: &NodeProto<'a>,
         table: &ColumnTable,
     ) -> Result<Option<ColumnTable>> {
         let Some((column, steps)) = table.only() else { return Ok(None) };
@@ -59,7 +59,7 @@ impl<'a> GraphReader<'_, 'a, '_> {
     /// LabelEncoder: maps values to numbers.
     pub(super) fn labelled(
         &mut self,
-        node: &Node<'a>,
+        node: &NodeProto<'a>,
         table: &ColumnTable,
     ) -> Result<Option<ColumnTable>> {
         let Some((column, _)) = table.only() else { return Ok(None) };
@@ -88,7 +88,7 @@ impl<'a> GraphReader<'_, 'a, '_> {
     }
 
     /// Returns a LabelEncoder's type, values by key, and default; `None` for text.
-    fn paired(&mut self, node: &Node<'a>) -> Result<Option<(i64, Vec<f64>, f64)>> {
+    fn paired(&mut self, node: &NodeProto<'a>) -> Result<Option<(i64, Vec<f64>, f64)>> {
         let mut attributes = self.attributes(node);
         let mut integers = attributes.integers("values_int64s")?;
         let mut floats = attributes.floats("values_floats")?;
@@ -116,7 +116,7 @@ impl<'a> GraphReader<'_, 'a, '_> {
 
     fn encoder(
         &self,
-        node: &Node<'a>,
+        node: &NodeProto<'a>,
         pairs: Vec<(f64, f64)>,
         others: f64,
         missing: f64,

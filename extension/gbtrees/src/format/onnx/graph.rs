@@ -13,7 +13,7 @@ use crate::format::onnx::columns::{ColumnTable, Step};
 use crate::format::onnx::ensemble::RawEnsemble;
 use crate::format::onnx::graph_value::{GraphValue, Leaves, Stage, isolation_tail};
 use crate::format::onnx::inputs::Inputs;
-use crate::format::onnx::proto::{File, Node, Port, element, tensor};
+use crate::format::onnx::proto::{File, NodeProto, Port, element, tensor};
 use crate::format::onnx::{ensemble, ensemble5, leaves};
 use crate::format::reader::CancelChecks;
 use crate::format::sniff::{shown, unsupported};
@@ -52,7 +52,7 @@ pub(super) fn read<'a>(
     let graph = &file.graph;
     // Lookup tables by leaf follow the trees only in isolation forests.
     let first_trees = graph.nodes.iter().position(|node| node.operator.starts_with("TreeEnsemble"));
-    let table = |node: &Node<'_>| node.attributes.contains_key("values_floats");
+    let table = |node: &NodeProto<'_>| node.attributes.contains_key("values_floats");
     let ml = file.opsets.iter().find(|(domain, _)| *domain == "ai.onnx.ml");
     let mut reader = GraphReader {
         values: HashMap::new(),
@@ -153,7 +153,7 @@ impl<'a> GraphReader<'_, 'a, '_> {
     }
 
     /// Returns the outputs of a node.
-    fn node(&mut self, node: &Node<'a>) -> Result<Vec<GraphValue<'a>>> {
+    fn node(&mut self, node: &NodeProto<'a>) -> Result<Vec<GraphValue<'a>>> {
         let mut inputs = Vec::new();
         for name in &node.inputs {
             inputs.push(self.values.get(name).cloned().ok_or_else(|| {
@@ -180,7 +180,7 @@ impl<'a> GraphReader<'_, 'a, '_> {
     /// Returns the output of a node other than an ensemble; `None` if unsupported.
     fn meaning(
         &mut self,
-        node: &Node<'a>,
+        node: &NodeProto<'a>,
         inputs: &[GraphValue<'a>],
     ) -> Result<Option<GraphValue<'a>>> {
         if let ("Identity", [meaning]) = (node.operator, inputs) {
@@ -211,7 +211,7 @@ impl<'a> GraphReader<'_, 'a, '_> {
 
     fn ensemble(
         &mut self,
-        node: &Node<'a>,
+        node: &NodeProto<'a>,
         table: &Rc<ColumnTable>,
     ) -> Result<Vec<GraphValue<'a>>> {
         let table = match table.element {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::ensemble::{ClassBy, Precision, Task, Transform};
 use crate::format::onnx::columns::ColumnTable;
 use crate::format::onnx::ensemble::RawEnsemble;
-use crate::format::onnx::proto::{Node, Tensor, element};
+use crate::format::onnx::proto::{NodeProto, Tensor, element};
 
 /// A value of the graph.
 #[derive(Clone)]
@@ -56,7 +56,7 @@ const NOT_BELOW_ZERO: f64 = -1e-46;
 
 /// Applies a node to the scores of a plain ensemble; `None` if it does not fit the pattern.
 pub(super) fn isolation_tail<'a>(
-    node: &Node<'a>,
+    node: &NodeProto<'a>,
     target: Option<i64>,
     inputs: &[GraphValue<'a>],
     ensemble: &mut RawEnsemble,

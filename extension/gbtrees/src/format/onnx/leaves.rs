@@ -7,10 +7,10 @@
 
 use std::rc::Rc;
 
-use crate::ensemble::{Node as TreeNode, Precision, Task, Transform};
+use crate::ensemble::{Node, Precision, Task, Transform};
 use crate::format::onnx::ensemble::RawEnsemble;
 use crate::format::onnx::graph_value::{GraphValue, Leaves};
-use crate::format::onnx::proto::{Attributes, Node, element};
+use crate::format::onnx::proto::{Attributes, NodeProto, element};
 use crate::{ErrorKind, Result};
 
 impl Leaves {
@@ -22,7 +22,7 @@ impl Leaves {
             && (ensemble.outputs, ensemble.divisor, ensemble.base.len()) == (1, 1.0, 0);
         let [grown] = ensemble.trees.as_slice() else { return None };
         let values = grown.parts.nodes.iter().filter_map(|node| match node {
-            TreeNode::Leaf { value, .. } => Some(*value as f32),
+            Node::Leaf { value, .. } => Some(*value as f32),
             _ => None,
         });
         let values = Rc::new(values.collect());
@@ -102,7 +102,7 @@ fn single(numbers: Vec<f64>) -> Vec<f32> {
 }
 
 /// Applies a node to two numbers per row, one of which may be constant.
-fn of_two(node: &Node<'_>, a: &GraphValue<'_>, b: &GraphValue<'_>) -> Option<Leaves> {
+fn of_two(node: &NodeProto<'_>, a: &GraphValue<'_>, b: &GraphValue<'_>) -> Option<Leaves> {
     let tree = match (a, b) {
         (GraphValue::Leaves(a), GraphValue::Leaves(b)) if a.tree == b.tree => a,
         (GraphValue::Leaves(leaves), GraphValue::Constant(_))
@@ -161,7 +161,7 @@ pub(super) fn summed(
         let mut grown = ensemble.trees.pop()?;
         let mut values = one.values.iter();
         for node in &mut grown.parts.nodes {
-            if let TreeNode::Leaf { value, .. } = node {
+            if let Node::Leaf { value, .. } = node {
                 *value = f64::from(*values.next()?);
             }
         }

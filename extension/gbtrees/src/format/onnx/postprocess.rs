@@ -5,13 +5,13 @@ use crate::ensemble::{Precision, Task, Transform};
 use crate::format::onnx::ensemble::RawEnsemble;
 use crate::format::onnx::graph::GraphReader;
 use crate::format::onnx::graph_value::GraphValue;
-use crate::format::onnx::proto::{Node, Tensor, element};
+use crate::format::onnx::proto::{NodeProto, Tensor, element};
 
 impl<'a> GraphReader<'_, 'a, '_> {
     /// Applies a node to scores or classes; `None` if it is unsupported.
     pub(super) fn postprocessed(
         &mut self,
-        node: &Node<'a>,
+        node: &NodeProto<'a>,
         inputs: &[GraphValue<'a>],
     ) -> Result<Option<GraphValue<'a>>> {
         use GraphValue::{Classes, Constant, Scores};
@@ -83,7 +83,7 @@ impl<'a> GraphReader<'_, 'a, '_> {
     }
 
     /// Chooses the class of the largest score.
-    fn choose(&mut self, node: &Node<'a>) -> Result<bool> {
+    fn choose(&mut self, node: &NodeProto<'a>) -> Result<bool> {
         let mut attributes = self.attributes(node);
         let axis = attributes.integer("axis")?.unwrap_or(0);
         let last = attributes.integer("select_last_index")?.unwrap_or(0);
@@ -114,7 +114,7 @@ impl<'a> GraphReader<'_, 'a, '_> {
     }
 
     /// Names the classes by a map.
-    fn encode(&mut self, node: &Node<'a>) -> Result<bool> {
+    fn encode(&mut self, node: &NodeProto<'a>) -> Result<bool> {
         let mut attributes = self.attributes(node);
         let keys = attributes.integers("keys_int64s")?;
         let mut names: Vec<String> =

@@ -7,7 +7,7 @@ use crate::ensemble::{Precision, check_limit};
 use crate::format::onnx::columns::{ColumnTable, Operation, Step};
 use crate::format::onnx::graph::{GraphReader, NODES};
 use crate::format::onnx::graph_value::GraphValue;
-use crate::format::onnx::proto::{Attributes, Node, element};
+use crate::format::onnx::proto::{Attributes, NodeProto, element};
 use crate::format::sniff::unsupported;
 use crate::{Error, ErrorKind, Result};
 
@@ -21,7 +21,7 @@ impl<'a, 'b> GraphReader<'_, 'a, 'b> {
     /// Applies a node to columns; `None` if it is unsupported.
     pub(super) fn preprocessed(
         &mut self,
-        node: &Node<'a>,
+        node: &NodeProto<'a>,
         inputs: &[GraphValue<'a>],
     ) -> Result<Option<ColumnTable>> {
         use GraphValue::{Columns, Constant};
@@ -113,7 +113,7 @@ impl<'a, 'b> GraphReader<'_, 'a, 'b> {
     }
 
     /// Scaler: `(value - offset) * scale`, as float.
-    fn scaled(&mut self, node: &Node<'a>, table: &ColumnTable) -> Result<Option<ColumnTable>> {
+    fn scaled(&mut self, node: &NodeProto<'a>, table: &ColumnTable) -> Result<Option<ColumnTable>> {
         let mut attributes = self.attributes(node);
         let (offset, scale) = (attributes.floats("offset")?, attributes.floats("scale")?);
         attributes.check_length("offset", &offset, scale.len())?;
@@ -136,7 +136,11 @@ impl<'a, 'b> GraphReader<'_, 'a, 'b> {
     }
 
     /// Imputer: replaces one value, such as NaN, with another.
-    fn imputed(&mut self, node: &Node<'a>, table: &ColumnTable) -> Result<Option<ColumnTable>> {
+    fn imputed(
+        &mut self,
+        node: &NodeProto<'a>,
+        table: &ColumnTable,
+    ) -> Result<Option<ColumnTable>> {
         let mut attributes = self.attributes(node);
         let (name, by, replaced) = match table.element {
             element::FLOAT => {
@@ -164,12 +168,15 @@ impl<'a, 'b> GraphReader<'_, 'a, 'b> {
         fits(node, name, table.then(table.element, &lists)?)
     }
 
-    pub(super) fn attributes<'n>(&'n mut self, node: &'n Node<'a>) -> Attributes<'n, 'a, 'n, 'b> {
+    pub(super) fn attributes<'n>(
+        &'n mut self,
+        node: &'n NodeProto<'a>,
+    ) -> Attributes<'n, 'a, 'n, 'b> {
         Attributes { node, limits: self.limits, checks: &mut self.checks }
     }
 
     /// Returns the target type of a Cast.
-    pub(super) fn target(&mut self, node: &Node<'a>) -> Result<Option<i64>> {
+    pub(super) fn target(&mut self, node: &NodeProto<'a>) -> Result<Option<i64>> {
         self.attributes(node).integer("to")
     }
 }
@@ -192,12 +199,16 @@ fn computed(
     }
 }
 
-fn degenerate(node: &Node<'_>) -> Error {
+fn degenerate(node: &NodeProto<'_>) -> Error {
     let message = "a step before the trees makes NaN of numbers, or has a scale of 0";
     unsupported(message, NODES).at(node.place.place())
 }
 
-fn fits(node: &Node<'_>, name: &str, table: Option<ColumnTable>) -> Result<Option<ColumnTable>> {
+fn fits(
+    node: &NodeProto<'_>,
+    name: &str,
+    table: Option<ColumnTable>,
+) -> Result<Option<ColumnTable>> {
     let message = || format!("\"{name}\" has neither one value nor one per column");
     table.map(Some).ok_or_else(|| node.place.error(ErrorKind::Length, message()))
 }

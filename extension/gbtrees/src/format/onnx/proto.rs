@@ -38,14 +38,14 @@ pub(super) struct File<'a> {
 
 #[derive(Default)]
 pub(super) struct Graph<'a> {
-    pub nodes: Vec<Node<'a>>,
+    pub nodes: Vec<NodeProto<'a>>,
     pub constants: Vec<Bytes<'a>>,
     pub inputs: Vec<Port<'a>>,
     pub outputs: Vec<Port<'a>>,
 }
 
 /// A NodeProto.
-pub(super) struct Node<'a> {
+pub(super) struct NodeProto<'a> {
     pub place: Bytes<'a>,
     pub operator: &'a str,
     pub domain: &'a str,
@@ -149,8 +149,8 @@ fn read_graph<'a>(message: Bytes<'a>, checks: &mut CancelChecks<'_>) -> Result<G
     Ok(graph)
 }
 
-fn node<'a>(message: Bytes<'a>, checks: &mut CancelChecks<'_>) -> Result<Node<'a>> {
-    let mut node = Node {
+fn node<'a>(message: Bytes<'a>, checks: &mut CancelChecks<'_>) -> Result<NodeProto<'a>> {
+    let mut node = NodeProto {
         place: message,
         operator: "",
         domain: "",
@@ -335,7 +335,7 @@ fn unpack(raw: Bytes<'_>, element: i64, numbers: &mut List<'_, '_, f64>) -> Resu
 
 /// Reads the attributes of one node.
 pub(super) struct Attributes<'n, 'a, 'i, 'b> {
-    pub node: &'n Node<'a>,
+    pub node: &'n NodeProto<'a>,
     pub limits: &'n Limits,
     pub checks: &'i mut CancelChecks<'b>,
 }

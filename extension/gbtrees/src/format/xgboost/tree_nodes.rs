@@ -29,7 +29,7 @@ pub(super) struct RawTree {
 }
 
 /// The arrays with an entry per node.
-struct Columns<'a> {
+struct NodeColumns<'a> {
     left: &'a [i32],
     right: &'a [i32],
     parents: Option<&'a [i32]>,
@@ -75,7 +75,7 @@ pub(super) fn build(
     if arrays.id.is_some_and(|id| usize::try_from(id) != Ok(index)) {
         bail!(Parameter, "a tree's id is not its position");
     }
-    let columns = Columns::of(arrays, num_nodes)?;
+    let columns = NodeColumns::of(arrays, num_nodes)?;
     let mut nodes = with_capacity(columns.left.len())?;
     left.nodes = left.nodes.saturating_sub(columns.left.len());
     let mut sets = Sets::of(arrays, columns.categorical, cancel)?;
@@ -122,7 +122,7 @@ fn leaf(entry: &Entry, is_vector: bool) -> Result<Node> {
     }
 }
 
-impl<'a> Columns<'a> {
+impl<'a> NodeColumns<'a> {
     /// Collects the arrays and checks that their lengths agree.
     fn of(arrays: &'a Arrays, num_nodes: usize) -> Result<Self> {
         let nodes = required(arrays.left_children.as_ref(), "left_children")?.len();
@@ -135,7 +135,7 @@ impl<'a> Columns<'a> {
         if num_nodes != nodes {
             return Err(differs("num_nodes"));
         }
-        Ok(Columns {
+        Ok(NodeColumns {
             left: column(&arrays.left_children, "left_children", nodes)?,
             right: column(&arrays.right_children, "right_children", nodes)?,
             parents: optional_column(&arrays.parents, "parents", nodes)?,
