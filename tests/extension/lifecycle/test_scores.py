@@ -146,6 +146,7 @@ def test_temporary_tables_of_other_sessions_are_not_counted(
     counts = "SELECT array_agg(rows_behind ORDER BY rows_behind) FROM pgboost_scores"
     assert one(connection, counts) == [0, None]
     assert one(other, counts) == [0, 0]
+    other.execute("DROP TABLE scratch")
 
 
 def test_planted_objects_are_not_used(connection: Connection, connect: Connect) -> None:
