@@ -1,5 +1,6 @@
-"""A machine behind ssh that is this one: a real sshd on the loopback interface."""
+"""A machine behind ssh, which is this one by a real sshd, and the turn of modules that make namespaces."""
 
+import fcntl
 import getpass
 import os
 import shutil
@@ -35,6 +36,14 @@ def reachable(cluster: str = "") -> Iterator[Path]:
             yield directory
         finally:
             stop(directory / cluster, delete=True)
+
+
+@pytest.fixture(scope="module")
+def only_split() -> Iterator[None]:
+    """Waits for the end of other modules, in other processes, whose namespaces have the same names."""
+    with (ROOT / ".build" / "split.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 TRY = ["sh", "-c", "unshare --net true && ip netns list"]
 LACKING = os.geteuid() != 0 or subprocess.run(TRY, capture_output=True, check=False).returncode
-pytestmark = pytest.mark.skipif(bool(LACKING), reason="needs root, ip and network namespaces")
+pytestmark = [
+    pytest.mark.skipif(bool(LACKING), reason="needs root, ip and network namespaces"),
+    pytest.mark.usefixtures("only_split"),
+]
 
 
 def said(*words: str) -> str:
