@@ -137,6 +137,20 @@ def test_severity_is_that_of_the_stability_index(connection: Connection) -> None
         assert before == ROWS and now in (ROWS, 9)
 
 
+def test_prices_have_not_drifted_from_themselves(connection: Connection) -> None:
+    """A baseline has each number to the last bit, which 17 digits of a double tell."""
+    for seed in range(20):
+        prices = np.random.default_rng(seed).uniform(0, 1000, 15).round(2)
+        source = f"SELECT p AS exact, -p AS many FROM unnest(ARRAY{prices.tolist()}) AS p"
+        connection.execute("SELECT set_baseline('loaded', %s)", (source,))
+        for psi, ks, *_ in drift(connection, source, "loaded").values():
+            assert psi == pytest.approx(0, abs=1e-12)
+            assert ks == 0
+        quantiles = "SELECT quantiles[1] FROM feature_baseline('loaded') WHERE feature = 'exact'"
+        (least,) = connection.execute(quantiles).fetchone() or ()
+        assert least == np.float32(prices.min())
+
+
 def test_missing_values_are_counted_and_left_out(connection: Connection) -> None:
     source = """SELECT CASE WHEN n % 4 > 0 THEN exact END AS exact, many, few,
                        CASE WHEN n % 2 > 0 THEN region END AS region
