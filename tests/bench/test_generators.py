@@ -8,6 +8,7 @@ import http.server
 import subprocess
 import threading
 import time
+import tomllib
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from functools import partial
@@ -21,13 +22,7 @@ from bench.generators import Figures, InvalidRun, Load, logged, pgbench, vegeta,
 from bench.generators.request_log import ROOT, Requests, pgbench_requests, read, summary
 from bench.results import OpenLoop
 
-REPORTS = Path(__file__).resolve().parent / "reports"
-
-
-def report(name: str) -> str:
-    return (REPORTS / f"{name}.txt").read_text()
-
-
+REPORTS = tomllib.loads(Path(__file__).with_name("reports.toml").read_text())
 # The figures of a log of pgbench.
 SAMPLE = Figures(2100, 2100.0, {"mean": 0.12, "p50": 0.1, "p99": 0.4, "max": 2.0}, 2100, None)
 
@@ -50,13 +45,13 @@ def tpc(clients: int, progress: str, seconds: int, count: int) -> str:
 
 def test_pgbench_is_read() -> None:
     latency = {"mean": 0.117, "p50": 0.1, "p99": 0.4}
-    assert read_pgbench(report("pgbench")) == Figures(42218, 42569.796801, latency, 2100, None)
+    assert read_pgbench(REPORTS["pgbench"]) == Figures(42218, 42569.796801, latency, 2100, None)
     # At a rate the log has all requests.
     at_a_rate = replace(SAMPLE, open_loop=OpenLoop(2000, 1, 0, True))
-    figures = pgbench.parse(report("pgbench"), at_a_rate)
+    figures = pgbench.parse(REPORTS["pgbench"], at_a_rate)
     assert figures == replace(at_a_rate, requests=42218)
     # Of many scripts for all together.
-    figures = read_pgbench(report("pgbench_many_scripts"))
+    figures = read_pgbench(REPORTS["pgbench_many_scripts"])
     found = (figures.requests, figures.requests_per_second, figures.latency_ms["mean"])
     assert found == (2557, 2575.030363, 0.388)
 
@@ -82,7 +77,7 @@ def test_what_clients_complete_after_the_end_does_not_count(last: str) -> None:
 
 
 def test_wrk_is_read() -> None:
-    figures = read_wrk(report("wrk"))
+    figures = read_wrk(REPORTS["wrk"])
     # Two seconds, of which the first is the warm-up.
     assert figures.requests == figures.latency_requests == 184
     assert figures.requests_per_second == pytest.approx(92 / 0.98653)
@@ -95,10 +90,10 @@ def test_wrk_is_read() -> None:
 @pytest.mark.parametrize("kind", ["connect", "read", "write", "timeout"])
 def test_a_failed_request_is_no_result(kind: str) -> None:
     with pytest.raises(InvalidRun, match=kind):
-        read_wrk(report("wrk").replace(f'"{kind}": 0', f'"{kind}": 1'))
+        read_wrk(REPORTS["wrk"].replace(f'"{kind}": 0', f'"{kind}": 1'))
     with pytest.raises(InvalidRun, match=r"requests failed: \{'status': 61\}"):
-        read_wrk(report("wrk_non_2xx"))
-    failed = report("pgbench").replace("failed transactions: 0 (", "failed transactions: 3 (")
+        read_wrk(REPORTS["wrk_non_2xx"])
+    failed = REPORTS["pgbench"].replace("failed transactions: 0 (", "failed transactions: 3 (")
     with pytest.raises(InvalidRun, match="3 transactions failed"):
         read_pgbench(failed)
 
@@ -110,7 +105,7 @@ def test_a_failed_request_is_no_result(kind: str) -> None:
 def test_a_report_without_a_line_or_requests_is_no_result(
     parse, name: str, needed: int, count: str
 ) -> None:
-    lines = report(name).splitlines(keepends=True)
+    lines = REPORTS[name].splitlines(keepends=True)
     refused = 0
     for number in range(len(lines)):
         try:
@@ -118,8 +113,8 @@ def test_a_report_without_a_line_or_requests_is_no_result(
         except InvalidRun:
             refused += 1
     assert refused == needed
-    assert count in report(name)
-    nothing = report(name).replace(count, count.rstrip("0123456789") + "0")
+    assert count in REPORTS[name]
+    nothing = REPORTS[name].replace(count, count.rstrip("0123456789") + "0")
     with pytest.raises(InvalidRun, match="not one request"):
         parse(nothing)
 
