@@ -18,7 +18,7 @@ from data.load import copy_rows, create_table, finish_table, generated
 from tests.extension.e2e.reference import model_bytes
 from tools.cluster import Cluster
 from tools.demo import explanation
-from tools.demo.comparison import compare, differing_rows
+from tools.demo.__main__ import compare, differing_rows
 from tools.workbench.console import Teller
 from tools.workbench.training import Recipe, departed, trained
 

@@ -11,18 +11,22 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext, redirect_stdout
 from functools import partial
+from pathlib import Path
 
+import numpy as np
 import psycopg
+import xgboost
+from numpy.typing import NDArray
 
 from bench.interleaving import interleaved
+from bench.training import copied
 from data.columns import FEATURES, TARGET
 from data.flights import Request
 from tools.cluster import Cluster, ClusterError
-from tools.demo.comparison import compare
 from tools.workbench import preparation
 from tools.workbench.console import Teller, say, table
 from tools.workbench.preparation import DATABASE
-from tools.workbench.queries import CONTROL, FORMS, JSONB_CONTROL, MODEL, predict
+from tools.workbench.queries import COLUMNS, CONTROL, FORMS, JSONB_CONTROL, MODEL, predict
 from tools.workbench.training import Recipe
 
 STEPS = 9
@@ -30,6 +34,37 @@ ROUNDS_OF_TRAINING = 25
 SCANS = 3
 SQL_MODEL = "flights_sql"
 TRAIN = "SELECT set, metric, value FROM train_model(%s, 'flights', %s, rounds => %s)"
+
+
+def differing_rows(fetched: NDArray[np.float32], model: xgboost.Booster) -> NDArray[np.int64]:
+    """Returns the rows whose predictions are not bit for bit XGBoost's for the features."""
+    features, predicted = np.ascontiguousarray(fetched[:, :-1]), fetched[:, -1].copy()
+    expected = model.predict(xgboost.DMatrix(features, feature_names=FEATURES))
+    return np.flatnonzero(predicted.view(np.uint32) != expected.view(np.uint32))
+
+
+def compare(teller: Teller, connection: psycopg.Connection, path: Path, rows: int) -> int:
+    """Compares all rows in all forms; returns how many predictions differ.
+
+    A binary COPY fetches each row's features with its prediction, so that neither the order of rows nor a
+    conversion to text matters.
+    """
+    model = xgboost.Booster(model_file=path)
+    results, different = [], 0
+    with teller.step("score every row in SQL, compare with Booster.predict by bit pattern"):
+        for form, arguments in FORMS.items():
+            query = f"SELECT {COLUMNS}, {predict(form)} FROM flights f"
+            fetched = copied(connection, query, len(FEATURES) + 1).astype(np.float32)
+            if len(fetched) != rows:
+                raise ValueError(f"{len(fetched):,} rows came back, not {rows:,}")
+            wrong = differing_rows(fetched, model)
+            call = f"predict('flights', {arguments.replace(COLUMNS, 'year, quarter, ...')})"
+            results.append((form, call, f"{len(fetched):,}", f"{len(wrong):,}"))
+            different += len(wrong)
+            for index in wrong[:3]:
+                say(f"{form}: row {index} differs: {fetched[index].tolist()}")
+        table(("arguments", "call", "rows", "rows that differ"), results)
+    return different
 
 
 def train_in_sql(teller: Teller, cluster: Cluster) -> tuple[int, int]:

@@ -6,9 +6,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ..errors import UnsupportedModelError, refuse, translated
+from ..errors import MissingLibraryError, UnsupportedModelError, refuse, translated
 from ..model_file import ModelFile
 from .source import library, module, unwrapped
+
+# Of MLflow, those that are read.
+_FLAVORS = ("xgboost", "lightgbm", "catboost", "sklearn")
 
 
 def model_file(model: Any, rounds: int | None = None) -> ModelFile:
@@ -46,7 +49,7 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
                     else "push a file"
                 )
             )
-        model = import_module(".mlflow", __package__).load(str(model))
+        model = _of_mlflow(str(model))
     found = library(model)
     release = f" with {found} {import_module(found).__version__}" if found else ""
     what = f"the {type(model).__qualname__} cannot be read{release}"
@@ -61,3 +64,23 @@ def model_file(model: Any, rounds: int | None = None) -> ModelFile:
             )
         file: ModelFile = module(model).model_file(model, rounds)
         return file
+
+
+def _of_mlflow(uri: str) -> Any:
+    """Loads a model of MLflow: `models:/flights/3`, `runs:/.../model`, or a folder."""
+    try:
+        from mlflow.models import get_model_info
+    except ImportError as error:
+        message = (
+            f"{uri!r} is no file, so it is taken for a model of MLflow: correct the path, or"
+            " pip install mlflow"
+        )
+        raise MissingLibraryError(message) from error
+    with translated(
+        UnsupportedModelError, f"{uri!r} is no file, and no model that MLflow can load"
+    ):
+        flavors = get_model_info(uri).flavors
+        for flavor in _FLAVORS:
+            if flavor in flavors:
+                return import_module(f"mlflow.{flavor}").load_model(uri)
+    raise UnsupportedModelError(f"{uri} has none of the flavors {', '.join(_FLAVORS)}")

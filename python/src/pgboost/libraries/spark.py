@@ -15,8 +15,7 @@ from ..model_file import ModelFile
 from .ensemble import Ensemble, Tree
 from .feature import Feature
 from .folding import folded
-from .spark_files import about_stage, kind_of, parameter, refuse_stage, rows_of
-from .spark_stages import Stages
+from .spark_stages import Stages, about_stage, kind_of, parameter, refuse_stage, rows_of
 
 _MODELS = {
     "GBTRegressionModel": "regression",
