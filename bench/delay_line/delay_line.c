@@ -1,5 +1,6 @@
 /*
- * Carries IP packets between network namespaces, each a given time after it came.
+ * Carries IP packets between network namespaces, each a given time after it came. The kernel's netem,
+ * which does so too, is not to be had everywhere.
  *
  *     delay_line NAMESPACE=ADDRESS ...
  *
