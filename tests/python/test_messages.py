@@ -85,11 +85,25 @@ def test_a_number_that_may_be_a_class_is_noticed_or_an_error(connection: Connect
 class Broken(xgboost.XGBRegressor):
     """A model whose library fails."""
 
+    error: Exception = ZeroDivisionError("by zero")
+
     def __init__(self) -> None:
         self.__dict__ = dict(MODEL.__dict__)
 
     def predict(self, _: Any) -> Any:
-        return 1 / 0
+        raise self.error
+
+
+class Stated(Exception):
+    """An error with an SQLSTATE that is no database's, as MLflow's are."""
+
+    sqlstate = "22023"
+
+
+class BrokenWithState(Broken):
+    """A model whose library fails with such an error."""
+
+    error = Stated("no model")
 
 
 UNFITTED = [
@@ -121,6 +135,8 @@ ERRORS: list[tuple[type[Exception], str, Callable[[Connection], Any]]] = [
     (pgboost.InvalidDataError, "be of type text", lambda c: pgboost.predict(c, "m", FRAME.astype(str))),
     (pgboost.InvalidDataError, "the model does not predict the rows: ZeroDivisionError",
      lambda c: pgboost.verify(c, "m", Broken(), FRAME)),
+    (pgboost.InvalidDataError, "the model does not predict the rows: Stated: no model",
+     lambda c: pgboost.verify(c, "m", BrokenWithState(), FRAME)),
     (pgboost.InvalidDataError, "neither the name of a table", lambda c: pgboost.evaluate(c, "m", "a b", "y")),
     (pgboost.InvalidModelError, "name", lambda c: pgboost.push(c, "a@b", MODEL)),
     *[(pgboost.UnsupportedModelError, f"the {type(one).__name__} is not fitted",

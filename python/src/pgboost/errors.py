@@ -108,9 +108,11 @@ def _translation(error: Any, invalid: type[PgboostError], doing: str | None) -> 
     # SQLAlchemy wraps the driver's error, and psycopg 3 and psycopg 2 name the state differently.
     error = getattr(error, "orig", None) or error
     state = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
-    if state is not None:
+    # MLflow's errors have a state too, and are no server's.
+    diag = getattr(error, "diag", None)
+    if state is not None and diag is not None:
         kind = _BY_SQLSTATE.get(state) or (invalid if state[:2] in _INVALID else DatabaseError)
-        return kind(told(error.diag) or str(error))
+        return kind(told(diag) or str(error))
     if doing is not None:
         # XGBoost's message ends with the stack.
         message = str(error).partition("\nStack trace")[0]
