@@ -15,16 +15,14 @@ from ..inputs import Inputs
 from ..model_file import ModelFile
 from . import ubjson
 
-# Of which lists are made.
+# Lists have an entry for each column.
 _MOST_COLUMNS = 1_000_000
 # By NumPy's kind, the type in which SQL computes.
 _WIDE = {"f": np.float64, "i": np.int64, "u": np.int64, "b": np.int64}
-
-
 # The parameters that may have a regressor's loss, and its quantiles.
 _LOSSES = ("loss", "objective", "loss_function", "criterion")
 _LEVELS = ("quantile", "quantile_alpha", "expectile_alpha", "alpha")
-# The attributes of a fitted model that have the one whose loss counts.
+# The attributes of a fitted model with the part whose loss is that of its estimates.
 _DECISIVE = ("best_estimator_", "regressor_", "final_estimator_")
 # A feature, its coefficient and a constant, which is added.
 Product = tuple[int, float, float]
