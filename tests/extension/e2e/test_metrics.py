@@ -106,6 +106,17 @@ def test_metrics_are_those_of_scikit_learn(
     connection.execute("RESET ALL")
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_r2_of_targets_far_from_0(connection: Connection, seed: int) -> None:
+    """Such as seconds since 1970; a mean of the first row that is not its target would be a deviation."""
+    draw = np.random.default_rng(seed)
+    y, w = draw.integers(0, 9, 30) + 1.7e9, draw.random(30)
+    query = "SELECT r2(1.7e9::float8, y, w) FROM unnest(%s::float8[], %s::float8[]) AS t(y, w)"
+    (found,) = connection.execute(query, (y.tolist(), w.tolist())).fetchone() or ()
+    expected = metrics.r2_score(y, np.full(30, 1.7e9), sample_weight=w)
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_rows_with_a_null_do_not_count(connection: Connection, name: str) -> None:
     call = CALLS[name][0]

@@ -58,9 +58,10 @@ pub(crate) fn add_error(sums: &mut Errors, prediction: f64, target: f64, row_wei
     *absolute += row_weight * error.abs();
     *relative += row_weight * error.abs() / target.abs().max(f64::EPSILON);
     if row_weight > 0.0 {
-        // Welford's update: the difference of two sums of squares would lose digits.
+        // Welford's update: the difference of two sums of squares would lose digits. The share of the first row
+        // is exactly 1, so that the mean is its target.
         let from_mean = target - *mean;
-        *mean += from_mean * row_weight / *weight;
+        *mean += from_mean * (row_weight / *weight);
         *deviation += row_weight * from_mean * (target - *mean);
     }
 }
