@@ -19,7 +19,7 @@ use pgrx::pg_sys;
 
 use crate::error::{Error, Result};
 use crate::predictor::output::Output;
-use crate::predictor::statement_state::Predictor;
+use crate::predictor::single_row::Predictor;
 use crate::registry::Registry;
 use crate::registry::scores::Maintained;
 

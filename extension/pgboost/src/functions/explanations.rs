@@ -14,7 +14,8 @@ use crate::cache::ModelImage;
 use crate::error::{Error, Result};
 use crate::predictor::output::Explanation;
 use crate::predictor::output::transformed;
-use crate::predictor::statement_state::{Margins, Predictor};
+use crate::predictor::single_row::Predictor;
+use crate::predictor::statement_state::Margins;
 
 /// Computes `predict_contribs` or `predict_interactions`.
 pub(crate) fn explain(

@@ -11,7 +11,7 @@ use pg_interface::{Datum, array, catalog};
 use crate::error::{Error, Result};
 use crate::predictor::matrix;
 use crate::predictor::output::Output;
-use crate::predictor::statement_state::{Predictor, RecentPredictors};
+use crate::predictor::single_row::{Predictor, RecentPredictors};
 
 /// Returns the statement's predictor with the features of this call read, or `None` for a NULL model.
 #[inline]

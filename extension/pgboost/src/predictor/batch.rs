@@ -14,7 +14,8 @@ use pg_interface::signature::ArgSource;
 use pg_interface::{Datum, Oid, invalidation, session};
 
 use super::output::{self, Explanation, Output};
-use super::statement_state::{Margins, Predictor, ReusableState};
+use super::single_row::Predictor;
+use super::statement_state::{Margins, ReusableState};
 use crate::cache::{self, ModelImage};
 use crate::error::Result;
 use crate::guc::{self, UnknownCategory, UnknownRule};

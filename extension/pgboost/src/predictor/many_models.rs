@@ -14,7 +14,8 @@ use pg_interface::report::check_for_interrupts;
 use pg_interface::signature::ArgSource;
 
 use super::batch::{BatchEvaluation, BatchFunction, BatchOutput};
-use super::statement_state::{Predictor, ReusableState};
+use super::single_row::Predictor;
+use super::statement_state::ReusableState;
 use crate::cache::NameMap;
 use crate::{cache, guc};
 

@@ -13,7 +13,8 @@ use pg_interface::{Datum, Row};
 
 use super::batch::{PooledScratch, evaluate_margins};
 use super::output::transformed;
-use super::statement_state::{Margins, Predictor};
+use super::single_row::Predictor;
+use super::statement_state::Margins;
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
 

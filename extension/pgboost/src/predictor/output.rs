@@ -13,7 +13,8 @@ use pg_interface::report::check_for_interrupts;
 use pg_interface::{Datum, array, jsonb, varlena};
 use serde_json::Value;
 
-use super::statement_state::{Margins, Predictor};
+use super::single_row::Predictor;
+use super::statement_state::Margins;
 use crate::cache::ModelImage;
 use crate::error::{Error, Result, ShapeReason};
 use crate::guc::{self, KernelChoice};
