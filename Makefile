@@ -86,7 +86,7 @@ lint: setup venv ## check formatting, clippy, ruff, and that the engine knows no
 	@tree=$$(cd extension && cargo tree --locked -p gbtrees --edges normal,build,dev); \
 		if grep pgrx <<<"$$tree"; then echo "error: the engine depends on pgrx" >&2; exit 1; fi
 	@. tools/toolchain/env.sh; for manifest in bench/systems/*/Cargo.toml; do \
-		cargo fmt --manifest-path $$manifest --check; \
+		cargo fmt --manifest-path $$manifest -- --config-path extension --check; \
 		cargo clippy $(CARGO_QUICK) --quiet --locked --target-dir extension/target --manifest-path $$manifest \
 			-- -D warnings; done
 	@$(MAKE) doc
