@@ -63,7 +63,10 @@ SELECT deploy_model('renamed@2');
 CALL refresh_scores('"Homes; --"');
 SELECT rows_behind FROM pgboost_scores;
 ALTER TABLE "Homes; --" DROP COLUMN "sc""ore;";
+-- From PostgreSQL 19 on, the detail ends with a full stop.
+\set VERBOSITY terse
 ALTER TABLE "Homes; --" ALTER COLUMN "sc""ore;" TYPE double precision;
+\set VERBOSITY default
 ALTER TABLE "Homes; --" RENAME area TO surface;
 INSERT INTO "Homes; --" VALUES (9, 60, 4, 1) RETURNING "sc""ore;", "ver'sion";
 ALTER TABLE "Homes; --" RENAME surface TO area;
