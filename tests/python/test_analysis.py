@@ -212,7 +212,8 @@ def test_a_dependence_is_drawn_as_a_line_bars_or_a_map(
     found = pgboost.partial_dependence(connection, "sold", SOLD, *features)
     axes = pgboost.plots.partial_dependence(found)
     assert (len(axes.lines), len(axes.patches), len(axes.collections)) == drawn
-    assert axes.get_xlabel() == features[0]
+    labels = (axes.get_xlabel(), axes.get_ylabel())
+    assert labels == (*features, "average prediction")[:2]
     axes.figure.savefig(tmp_path / "plot.png")
     plt.close(axes.figure)
 
