@@ -184,6 +184,7 @@ sbom: ## write a release's bills of materials (CycloneDX) into .build/sbom
 
 test-versions: setup venv ## run the extensions' tests on PostgreSQL 15 to 19, as root; over an hour
 	@tests/extension/versions/run.sh 15 16 17 18 19
+	@PGBOOST_TESTS=tests/extension/batch tests/extension/versions/run.sh 16.2
 	@$(MAKE) test-sklearn test-newest
 
 newest: setup

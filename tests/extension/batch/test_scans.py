@@ -73,7 +73,8 @@ EXTRA = (
     "INSERT INTO homes SELECT id + 1000 * n, area, rooms, age, town, price, day, zone, hours"
     " FROM homes, generate_series(1, 29) AS n",
     "CREATE INDEX ON homes (id) INCLUDE (area, rooms, age)",
-    "VACUUM ANALYZE",
+    # Before 15.13, 16.9 and 17.5, a bitmap scan without an output reads no page whose rows are all visible.
+    "VACUUM (FREEZE, ANALYZE)",
 )
 STATEMENTS = {
     "features": f"SELECT {PRICE} FROM {{}}",
@@ -123,21 +124,28 @@ EXECUTED = {
 }
 
 
+# Before and after the table gets a column.
+BOUNDS = [(1, 0), (5, 10), (0, 100), (100, 700), (149, 3), (5, 1)]
+AGAIN = [(3, 1), (5, 10), (100, 700)]
+
+
 def outcomes(connection: psycopg.Connection, batch: str, statement: str) -> list[object]:
-    """The rows or the error of each execution; the table gets a column in between."""
+    """The rows or the error of each execution; nothing stays of the column."""
     connection.execute("DEALLOCATE ALL")
     connection.execute(f"SET pgboost.enable_batch = {batch}")
     connection.execute(f"PREPARE q (int, int) AS {statement}")
-    found: list[object] = []
-    for first, count in [(1, 0), (5, 1), (5, 10), (0, 100), (3, 1), (100, 700), (149, 3)]:
+
+    def executed(first: int, count: int) -> object:
         try:
-            found.append(connection.execute(f"EXECUTE q ({first}, {count})").fetchall())
+            with connection.transaction():
+                return connection.execute(f"EXECUTE q ({first}, {count})").fetchall()
         except psycopg.Error as error:
-            found.append((error.sqlstate, str(error)))
-        if count == 1:
-            connection.execute("ALTER TABLE homes ADD COLUMN IF NOT EXISTS more int DEFAULT 3")
-    connection.execute("ALTER TABLE homes DROP COLUMN more")
-    return found
+            return error.sqlstate, str(error)
+
+    with connection.transaction(force_rollback=True):
+        found = [executed(*bounds) for bounds in BOUNDS]
+        connection.execute("ALTER TABLE homes ADD COLUMN more int DEFAULT 3")
+        return found + [executed(*bounds) for bounds in AGAIN]
 
 
 @pytest.mark.parametrize("scan", SCANS)

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs the extensions' tests on other major versions of PostgreSQL than Debian's, one after the other:
+# Runs the extensions' tests on other versions of PostgreSQL than Debian's, one after the other:
 #
-#     tests/extension/versions/run.sh MAJOR...
+#     tests/extension/versions/run.sh VERSION...
 #     PGBOOST_TESTS="tests/extension/batch" tests/extension/versions/run.sh 18
 #
-# 16 and 18 are fetched by tools/toolchain/postgres.sh; 17 is Debian 13's, and 19, a release candidate, of Debian's
-# experimental, each in a separate root. Each version has a separate target directory, so that none evicts
+# 16, the early 16.2 and 18 are fetched by tools/toolchain/postgres.sh; 17 is Debian 13's, and 19, a release candidate,
+# of Debian's experimental, each in a separate root. Each version has a separate target directory, so that none evicts
 # another's libraries. Models also move (tests/extension/versions) from 16 to each later one. With 15, whose tests are
 # make test's, they move from the 15.18 of tools/toolchain/postgres_assertions.sh to 17 and 18, and with 17 from
 # that to 18.

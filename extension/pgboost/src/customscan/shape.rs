@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use pg_interface::nodes::{self, Expr};
 use pg_interface::plan_memory;
+use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{
     self, CustomScan, List, MemoryContext, NodeTag, Plan, PlannedStmt, TargetEntry,
 };
@@ -94,20 +95,25 @@ unsafe fn derived(plan: *mut CustomScan, statement: *mut PlannedStmt) -> Option<
 /// for each column of the table. Not a sequential scan, which is worth that, and in PostgreSQL 18 is started for the
 /// output that it has.
 ///
+/// A bitmap scan keeps one column: before 15.13, 16.9 and 17.5 it reads no page whose rows are all visible if its output
+/// is empty, and returns NULLs instead (`can_skip_fetch`).
+///
 /// # Safety
 /// The plan is valid.
 unsafe fn bare_scan(plan: *mut Plan, memory: MemoryContext) -> Option<*mut Plan> {
-    // SAFETY: the plan is read by its tag, and as large as its node; its parts are shared.
+    // SAFETY: the plan is read by its tag, and as large as its node; its parts are shared. A context that is switched
+    // to is valid.
     unsafe {
-        let size = match (*plan).type_ {
-            NodeTag::T_IndexScan => size_of::<pg_sys::IndexScan>(),
-            NodeTag::T_BitmapHeapScan => size_of::<pg_sys::BitmapHeapScan>(),
+        let (size, kept) = match (*plan).type_ {
+            NodeTag::T_IndexScan => (size_of::<pg_sys::IndexScan>(), 0),
+            NodeTag::T_BitmapHeapScan => (size_of::<pg_sys::BitmapHeapScan>(), 1),
             _ => return None,
         };
         let copy = pg_sys::MemoryContextAlloc(memory, size);
         std::ptr::copy_nonoverlapping(plan.cast::<u8>(), copy.cast(), size);
         let copy: *mut Plan = copy.cast();
-        (*copy).targetlist = std::ptr::null_mut();
+        let output = nodes::list_pointers::<TargetEntry>((*plan).targetlist).take(kept);
+        (*copy).targetlist = PgMemoryContexts::For(memory).switch_to(|_| nodes::list_of(output));
         Some(copy)
     }
 }
