@@ -18,7 +18,7 @@ use pgrx::{AnyElement, FromDatum, IntoDatum, PgList, PgMemoryContexts, Spi, pg_g
 use crate::array::{ArrayValue, ElementType, number_elements};
 use crate::report::with_reserve;
 use crate::session::with_setting;
-use crate::value::{Number, NumberType, ScalarType, Value};
+use crate::value::{Number, NumberType, PlainOutput, ScalarType, Value};
 use crate::varlena::owned_string;
 use crate::{catalog, fault, tuple, unguarded};
 
@@ -134,37 +134,6 @@ impl<'a> Field<'a> {
     pub fn written(self) -> String {
         // SAFETY: as above.
         unsafe { written(self.datum, self.field_type.output) }
-    }
-}
-
-/// Settings of the session that output functions read, which are set back on drop.
-struct PlainOutput {
-    date_style: c_int,
-    float_digits: c_int,
-}
-
-impl PlainOutput {
-    fn begin() -> PlainOutput {
-        // SAFETY: variables of the single-threaded backend, whose settings these values are.
-        unsafe {
-            let before = PlainOutput {
-                date_style: pg_sys::DateStyle,
-                float_digits: pg_sys::extra_float_digits,
-            };
-            pg_sys::DateStyle = pg_sys::USE_ISO_DATES.cast_signed();
-            pg_sys::extra_float_digits = before.float_digits.max(1);
-            before
-        }
-    }
-}
-
-impl Drop for PlainOutput {
-    fn drop(&mut self) {
-        // SAFETY: as above.
-        unsafe {
-            pg_sys::DateStyle = self.date_style;
-            pg_sys::extra_float_digits = self.float_digits;
-        }
     }
 }
 

@@ -1,12 +1,12 @@
 //! Typed values, and their conversion to f32 or text.
 //!
 //! A `Datum` does not say what it is. A [`Value`] does: the `unsafe` code that makes one vouches for
-//! its type and its life, and reading it is safe. Numbers become f32 as in Python: integers straight, as NumPy's
-//! and pandas' integers do, decimals by way of the f64 that Python reads them as. A date or timestamp is the seconds since 1970, which an f32 resolves to
-//! about two minutes today. Text and enums are categories, and stay text here.
+//! its type and its life, and reading it is safe. Numbers become f32 as in Python: integers at once, as NumPy's
+//! and pandas' integers do, decimals by way of the f64 that Python reads them as. A date or timestamp is the seconds
+//! since 1970, which an f32 resolves to about two minutes today. Text and enums are categories, and stay text here.
 
 use std::borrow::Cow;
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
 use std::marker::PhantomData;
 
 use pgrx::pg_sys::{self, Datum, Oid};
@@ -223,8 +223,40 @@ impl<'a> Text<'a> {
     }
 }
 
+/// Settings of the session that output functions read, which are set back on drop.
+pub(crate) struct PlainOutput {
+    date_style: c_int,
+    float_digits: c_int,
+}
+
+impl PlainOutput {
+    pub(crate) fn begin() -> PlainOutput {
+        // SAFETY: variables of the single-threaded backend, whose settings these values are.
+        unsafe {
+            let before = PlainOutput {
+                date_style: pg_sys::DateStyle,
+                float_digits: pg_sys::extra_float_digits,
+            };
+            pg_sys::DateStyle = pg_sys::USE_ISO_DATES.cast_signed();
+            pg_sys::extra_float_digits = before.float_digits.max(1);
+            before
+        }
+    }
+}
+
+impl Drop for PlainOutput {
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        unsafe {
+            pg_sys::DateStyle = self.date_style;
+            pg_sys::extra_float_digits = self.float_digits;
+        }
+    }
+}
+
 /// Returns the digits by which PostgreSQL writes a large whole double, which may be one more than the fewest.
 fn written_whole(double: f64) -> String {
+    let _plain = PlainOutput::begin();
     let text = called(pg_sys::float8out, Datum::from(double.to_bits()));
     let Some((digits, exponent)) = text.split_once("e+") else { return text };
     let (sign, digits) = digits.split_at(usize::from(digits.starts_with('-')));

@@ -310,6 +310,41 @@ def test_odd_values_are_read_as_predict_reads_them(
             assert answer(own) == answer(f"{function} FROM ({rows}) AS t"), (value, function)
 
 
+# Whole numbers near the middle of two f32, and whether Python or PostgreSQL writes a double so.
+LARGE = {
+    53878726198296580: True, 53878726198296576: True, 53878726198296581: False,
+    213695865884246000: True, 213695865884246020: True, 213695865884246021: False,
+    2062257684232536000: True, -2062257684232536000: True, 2062257684232536100: False,
+    9007199254740993: False, 9223372036854775807: False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("digits", [3, 1, 0, -15])
+def test_large_whole_numbers_in_objects_are_read_alike(connection: Connection, digits: int) -> None:
+    """Rounded once, or twice if a double is written so, whatever digits the session shows."""
+    for number, is_double in LARGE.items():
+        cuts = [np.nextafter(np.float32(number), np.float32(end)) for end in (-np.inf, np.inf)]
+        trees = [
+            {"left": [1, -1, -1], "right": [2, -1, -1], "feature": [0] * 3, "leaf_values": [2**n, 0],
+             "threshold": [float(cut), 0, 0]}
+            for n, cut in enumerate([cuts[0], np.float32(number), cuts[1]])
+        ]  # fmt: skip
+        file = {"tree_ensemble": 1, "feature_names": ["k"], "value_type": "float32", "trees": trees}
+        connection.execute("SELECT load_model('large', %s)", (json.dumps(file).encode(),))
+        script = connection.execute(
+            "SELECT export_model_sql('large', 'large', 'pg_temp')"
+        ).fetchone()[0]
+        connection.execute(script.replace("BEGIN;", "").replace("COMMIT;", ""))
+        value = np.float32(float(number)) if is_double else np.float32(np.int64(number))
+        expected = sum(2**n for n, tree in enumerate(trees) if value <= tree["threshold"][0])
+        connection.execute(f"SET extra_float_digits = {digits}")
+        for function in ("predict", "pg_temp.large"):
+            given = "'large', %s::jsonb" if function == "predict" else "%s::jsonb"
+            query = f"SELECT {function}({given})"
+            found = connection.execute(query, (json.dumps({"k": number}),)).fetchone()
+            assert found == (expected,), (function, number)
+
+
 def test_absent_arguments_are_missing_values(
     bare: Connection, booster: xgb.Booster, rows: np.ndarray
 ) -> None:

@@ -40,9 +40,12 @@ pub(super) fn body(kind: ArgumentType, unknown: UnknownCategory, precision: Prec
     };
     let (declared, read) = match kind {
         ArgumentType::Number => {
-            let whole = if precision == Precision::Single { WHOLE } else { "" };
+            let (declared, whole) = match precision {
+                Precision::Single => (OF_WHOLE, WHOLE),
+                Precision::Double => (OF_NUMBER, ""),
+            };
             let double = double_of("n");
-            (OF_NUMBER, format!("{NUMBER}{whole}    RETURN CASE {double} END;\n{NUMBER_END}"))
+            (declared, format!("{NUMBER}{whole}    RETURN CASE {double} END;\n{NUMBER_END}"))
         }
         ArgumentType::Integer => {
             let given = raised_unless_given(raised);
@@ -98,11 +101,19 @@ const NUMBER: &str = "  IF k = 'number' THEN
     THEN RETURN n; END IF;
 ";
 
-/// A whole number is rounded once, unless it is what a double is written as: then Python reads that.
+/// A whole number is rounded once, unless it is what a double is written as: then Python reads that. It is if no other
+/// of as few digits is nearer to the double, `w`, and one of fewer digits, `q`, is another double's, or as near to
+/// that, which PostgreSQL does not write. No text of a double is compared: a setting has its digits.
 const WHOLE: &str = "    IF scale(n) = 0
-      AND abs(n) < 9223372036854775808
-      AND n <> n::float8::text::numeric
-    THEN RETURN n::int8::float4; END IF;
+      AND abs(n) < 9223372036854774784
+    THEN
+      w := n::float8::int8;
+      z := length(n::text) - length(rtrim(n::text, '0'));
+      q := round(w, - z - 1);
+      IF 2 * abs(n - w) > power('10'::numeric, z)
+        OR (q + ((q - w) / 1000))::float8 = n::float8
+      THEN RETURN n::int8::float4; END IF;
+    END IF;
 ";
 
 const NUMBER_END: &str = "  END IF;
@@ -115,6 +126,8 @@ const NUMBER_END: &str = "  END IF;
 ";
 
 const OF_NUMBER: &str = "  n numeric;\n";
+
+const OF_WHOLE: &str = "  n numeric;\n  w numeric;\n  z int4;\n  q numeric;\n";
 
 const OF_CATEGORY: &str = "  n numeric;\n  d float8;\n";
 
