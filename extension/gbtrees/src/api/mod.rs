@@ -12,7 +12,6 @@ pub use predictor::{Buffers, Output, Predictor};
 pub use rows::{Number, Rows};
 
 use crate::compiled::aligned::AlignedBytes;
-use crate::compiled::categories::CategoryKind;
 use crate::compiled::{CompiledModel, Narrowing};
 use crate::ensemble::{Ensemble, Precision};
 use crate::explain::{ImportanceKind, has_importance, importance};
@@ -247,13 +246,6 @@ impl Model {
     /// which XGBoost and LightGBM take. [`Rows`] have the numbers of [`Model::category`] for all.
     pub fn takes_value(&self, feature: usize) -> bool {
         self.compiled.categories(feature).is_some_and(|categories| categories.takes_value())
-    }
-
-    /// Returns whether a feature's categories are known by hashes, so that a row has no number but
-    /// [`Model::category`]'s for them.
-    pub fn is_hashed(&self, feature: usize) -> bool {
-        let categories = self.compiled.categories(feature);
-        categories.is_some_and(|categories| categories.kind() == CategoryKind::Hashed)
     }
 
     /// Returns the number of a category in a row: its code, or for a category that CatBoost takes
