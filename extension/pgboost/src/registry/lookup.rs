@@ -213,7 +213,7 @@ impl Stored<'_> {
         used.ok_or_else(|| self.invalid("number of rounds"))
     }
 
-    /// Returns whether `predict_pinned` may use it. Release 0.1 has no pins.
+    /// Returns whether `predict_pinned` may use it.
     pub(crate) fn is_pinned(&self) -> bool {
         self.row.boolean(c"pinned") == Some(true)
     }

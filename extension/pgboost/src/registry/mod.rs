@@ -2,12 +2,11 @@
 //! with it. The functions for users are in the schema of CREATE EXTENSION.
 //!
 //! `model` has one row per model, with its id, its name and the deployed version. `version` describes the
-//! versions, `part` has their files, `privilege` the owners of models and the roles with privileges, `alias`
+//! versions, `file_part` has their files, `privilege` the owners of models and the roles with privileges, `alias`
 //! names of versions, `deployment` which version was deployed when, and `function` the functions that were
-//! created for models. `pinned` has the numbers that
-//! were ever pinned under a name, which outlive their models. Privileges are separate so that a dump restores
-//! every model even if a role is missing. All are ordinary tables: changes roll back, and are replicated and
-//! dumped.
+//! created for models. `pinned` has the numbers that were ever pinned under a name, which outlive their models.
+//! Privileges are separate so that a dump restores every model even if a role is missing. All are ordinary
+//! tables: changes roll back, and are replicated and dumped.
 //!
 //! A name means the model that the statement's snapshot sees. Privileges use the latest snapshot, as
 //! PostgreSQL's own do: a revoked one is gone for every later statement. A model's row in `model` is its lock,
