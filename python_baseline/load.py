@@ -18,7 +18,7 @@ from tqdm import tqdm
 from data.flights import Request, blocks
 from data.ranking import Ranking
 from python_baseline import keys
-from python_baseline.serializers import SERIALIZERS
+from python_baseline.store import SERIALIZERS
 
 # For RPUSH or SETNX, which have five letters.
 STORE = b"*3\r\n$5\r\n%b\r\n$%d\r\n%b\r\n$%d\r\n%b\r\n"

@@ -15,8 +15,8 @@ from bench.systems.asgi.libraries import LIBRARIES
 from bench.systems.asgi.stores import STORES, Values, Verb
 from data.ranking import SIZES
 from python_baseline import keys, store
-from python_baseline.serializers import SERIALIZERS
 from python_baseline.settings import Settings
+from python_baseline.store import SERIALIZERS
 from python_baseline.verbs import one
 
 NAN = float("nan")
