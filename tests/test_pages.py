@@ -42,6 +42,18 @@ def blocks(page: str) -> list[tuple[str, str]]:
     return [(language, text) for language, text in found if language in READERS]
 
 
+CREATED = re.compile(
+    r"^CREATE (?:AGGREGATE|FUNCTION|VIEW) @extschema@\.(\w+)(?!.*RETURNS trigger)", re.M
+)
+
+
+@pytest.mark.parametrize("extension", ["pgboost", "pgboost_train"])
+def test_the_reference_has_each_function_and_view(extension: str) -> None:
+    created = CREATED.findall((ROOT / f"extension/{extension}/{extension}.sql").read_text())
+    named = set(re.findall(r"\w+", (ROOT / "docs/sql-reference.md").read_text()))
+    assert created and set(created) <= named
+
+
 @pytest.mark.parametrize("page", [page for page in files("*.md") if blocks(page)])
 def test_blocks_are_read(page: str) -> None:
     for language, text in blocks(page):
