@@ -192,6 +192,24 @@ def test_texts_of_a_csv_that_look_like_numbers(
         assert_done(found, "400 rows: all the same\n")
 
 
+def test_texts_of_a_csv_that_pandas_takes_for_missing(
+    run: Command, connection: Connection, tmp_path: Path
+) -> None:
+    """An encoder refuses missing values that it was not fitted on."""
+    frame = models.numbers()[["whole"]].assign(code=np.resize(["NA", "None", "x"], models.ROWS))
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    encoder = (preprocessing.OrdinalEncoder(), ["code"])
+    columns = make_column_transformer(encoder, remainder="passthrough")
+    model = make_pipeline(columns, ensemble.RandomForestRegressor(5))
+    model.fit(frame, frame["whole"] + 5 * (frame["code"] == "NA"))
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(model))
+    pgboost.push(connection, "missing", model)
+    found = run(
+        "verify", tmp_path / "model.pkl", "--name", "missing", "--rows", tmp_path / "rows.csv"
+    )
+    assert_done(found, "400 rows: all the same\n")
+
+
 def test_versions_and_tables(run: Command, connection: Connection, tmp_path: Path) -> None:
     frame = models.numbers()[["whole", "flag"]]
     model = lightgbm.LGBMRegressor(n_estimators=9, verbose=-1).fit(frame, models.target(frame))

@@ -211,11 +211,16 @@ def _rows(path: Path, file: ModelFile) -> Any:
         return pandas.read_csv(path)
     names = list(inputs.names or pandas.read_csv(path, nrows=0))
     texts = {
-        names[column]: str
+        names[column]: values
         for column, values in inputs.categories.items()
         if any(isinstance(value, str) for value in values)
     }
-    frame = pandas.read_csv(path, dtype=texts)
+    frame = pandas.read_csv(path, dtype=dict.fromkeys(texts, str))
+    # pandas takes "NA", "None" and others for missing, which may be categories.
+    written = pandas.read_csv(path, dtype=str, keep_default_na=False)
+    for name in {*texts} & {*frame}:
+        is_known = written[name].isin(texts[name]) & (written[name] != "")
+        frame[name] = frame[name].where(~is_known, written[name])
     known = {"feature_names": [name for name in names if name in frame]}
     return frame if inputs.plain else as_fitted(frame, inputs, known)
 
