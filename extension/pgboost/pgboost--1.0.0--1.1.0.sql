@@ -463,7 +463,8 @@ CREATE PROCEDURE @extschema@.refresh_scores(relation regclass, batch integer DEF
 AS $$
 #variable_conflict use_variable
 DECLARE
-    -- Types are found before the search path is set.
+    -- Types are found before the search path is set, which the caller's transaction gets back.
+    path pg_catalog.text := pg_catalog.current_setting('search_path');
     scores pg_catalog.text;
     maintained pg_catalog.bool;
     score pg_catalog.record;
@@ -523,6 +524,7 @@ BEGIN
             END LOOP;
         END LOOP;
     END LOOP;
+    PERFORM set_config('search_path', path, true);
 END $$;
 COMMENT ON PROCEDURE @extschema@.refresh_scores(regclass, integer) IS
     'scores the rows of a table again whose scores are not of the current version, and commits after each batch';

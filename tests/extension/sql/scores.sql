@@ -32,6 +32,8 @@ SELECT current_version, rows_behind FROM pgboost_scores;
 CALL refresh_scores('homes', 0);
 CALL refresh_scores(NULL);
 BEGIN;
+CALL refresh_scores('homes');
+SHOW search_path;
 UPDATE homes SET score_version = NULL;
 SELECT deploy_model('m@2');
 CALL refresh_scores('homes');
