@@ -16,7 +16,7 @@ import psycopg
 from bench.inside.connections import copies, first, preloaded
 from bench.inside.deploys import deploys
 from bench.inside.few_rows import few_rows, one_row
-from bench.inside.scans import scans, statements, workers
+from bench.inside.scans import maintained, scans, statements, workers
 from bench.inside.series import LOAD, Subjects
 from bench.inside.site import PREPARATION, ROWS, Site, prepared, running
 from bench.record import RESULTS, keep
@@ -30,6 +30,7 @@ STEPS: dict[str, tuple[str, Callable[[Site], Subjects]]] = {
     "scan": (f"full scans of {ROWS:,} rows, in one process", scans),
     "workers": ("full scans by one and by two parallel workers, and by two connections", workers),
     "statements": ("whole statements, with batches and without", statements),
+    "maintained": ("a bulk load, with a maintained score and without", maintained),
     "one-row": ("pgbench, the one-row query", one_row),
     "deploys": ("deploying while connections predict", deploys),
     "copies": ("memory of connections that predict", copies),

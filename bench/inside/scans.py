@@ -108,6 +108,22 @@ def statements(site: Site) -> Subjects:
         return {"statements": subject("s", found)}
 
 
+def maintained(site: Site) -> Subjects:
+    """Measures seconds of writing all flights to a table: `control`, and with `MODEL`'s score."""
+    copy = f"CREATE TABLE {TABLE} (LIKE flights)"
+    keep = f"SELECT maintain_scores('{TABLE}', '{{}}')"
+    into = f"INSERT INTO {TABLE} ({', '.join(FEATURES)}) SELECT {', '.join(FEATURES)} FROM flights"
+    with site.connect() as connection:
+        set_(connection, {"client_min_messages": "warning"})
+        measures = {"control": measured(connection, into, before=[DROP, copy])}
+        for label, name in NAMES.items():
+            before = [DROP, copy, keep.format(name)]
+            measures[label] = measured(connection, into, before=before)
+        found = interleaved(measures, LOAD.repetitions)
+        connection.execute(DROP)
+        return {"maintained": subject("s", found)}
+
+
 def forced(connection: psycopg.Connection) -> str:
     """Returns the setting that forces parallel plans; its name differs by release."""
     names = ["debug_parallel_query", "force_parallel_mode"]
