@@ -78,6 +78,16 @@ def test_unknown_categories_go_where_ydf_sends_them(same: Same) -> None:
     same(regressor(LEARNERS["boosted"]), ROWS.assign(city="Kyiv", zone=77))
 
 
+@pytest.mark.parametrize("policy", ["LOCAL_IMPUTATION", "GLOBAL_IMPUTATION"])
+@pytest.mark.parametrize("name", ["boosted", "forest", "CART"])
+def test_empty_texts_are_missing_values_of_ydf(same: Same, name: str, policy: str) -> None:
+    """Its engine of conditions on missing values divides the sum of a forest, not each leaf."""
+    rows = ROWS.assign(city=ROWS.city.astype(object).where(np.arange(len(ROWS)) % 4 > 0, ""))
+    options = {"label": "target", "task": ydf.Task.REGRESSION, "missing_value_policy": policy}
+    data = rows.assign(target=NUMBER + 9 * (rows.city == "") + 5 * (rows.city > "P"))
+    same(LEARNERS[name](**options).train(data, verbose=0), rows)
+
+
 def test_contributions_are_the_terms_of_a_machine(connection: Connection, same: Same) -> None:
     """Those of a pair are shared by its two features."""
     pytest.importorskip("shap")

@@ -115,11 +115,14 @@ def _boosted(model: Any, labels: list[str] | None) -> Ensemble:
 def _forest(model: Any, labels: list[str] | None) -> Ensemble:
     """Describes a forest: YDF divides leaves of numbers by the number of trees before it adds them.
 
-    Of classes it adds shares in single precision up to 1; doubles are nearer to the share of the votes.
+    Its slow engine divides their sum. Of classes it adds shares in single precision up to 1; doubles are
+    nearer to the share of the votes.
     """
-    if labels is None:
+    if labels is None and not _is_slow(model):
         return Ensemble([], ydf.__version__, others={"sum_type": "float32"})
     others: dict[str, Any] = {"divisor": float(model.num_trees())}
+    if labels is None:
+        return Ensemble([], ydf.__version__, others=others)
     if len(labels) > 2:
         return Ensemble([], ydf.__version__, len(labels), "multiclass", others=others)
     others |= {"class_by": "value", "class_threshold": _BELOW_HALF}
@@ -130,7 +133,7 @@ def _leaf_values(
     model: Any, labels: list[str] | None, is_boosted: bool
 ) -> Callable[[Any], list[float]]:
     """Returns the function from what YDF has of a leaf to the leaf's values."""
-    if is_boosted:
+    if is_boosted or (labels is None and _is_slow(model)):
         return lambda value: [value.value]
     if labels is None:
         trees = np.float32(model.num_trees())
@@ -169,7 +172,8 @@ class _Columns:
             refuse(self.model, f"has integers for the categories of {spec.name!r}: name them")
         indices = sorted((item.index, value) for value, item in spec.categorical.items.items())
         values = [value for index, value in indices if index]
-        return [*typed(values).values()] if "INT" in _dtype(spec) else values
+        # YDF takes an empty text for a missing value.
+        return [*typed(values).values()] if "INT" in _dtype(spec) else [*values, ""]
 
     def goes_left(self, condition: Any) -> tuple[int, float, list[int] | None, bool]:
         """Returns a condition's feature, threshold, set and whether missing values go left.
@@ -180,14 +184,16 @@ class _Columns:
         if not hasattr(condition, "attribute") or kind not in _CONDITIONS:
             refuse(self.model, f"has a {kind}: scored are {', '.join(_CONDITIONS)}")
         feature, missing_left = self.numbers[condition.attribute], not condition.missing
-        count = len(self.categories.get(feature, ()))
+        values = self.categories.get(feature, ())
+        # The index 0, of unknown values, is the last code.
+        codes, count = {*range(len(values) + 1)}, len(values)
+        missing = {count - 1} if "" in values else set()
         if kind == "IsMissingInCondition":
-            every = [*range(count + 1)] if feature in self.categories else None
-            return feature, np.inf, every, False
+            return feature, np.inf, [*codes - missing] if values else None, False
         if kind == "CategoricalIsInCondition":
-            # The index 0, of unknown values, is the last code.
             held = {(index or count + 1) - 1 for index in condition.mask}
-            return feature, 0.0, [*({*range(count + 1)} - held)], missing_left
+            held |= missing if condition.missing else set()
+            return feature, 0.0, [*codes - held], missing_left
         limit = 0.5 if kind == "IsTrueCondition" else getattr(condition, "threshold", None)
         if limit is None:
             spec = self.columns[condition.attribute].discretized_numerical
