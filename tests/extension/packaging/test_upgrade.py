@@ -32,7 +32,7 @@ SELECT pg_describe_object(d.classid, d.objid, 0) AS object,
          WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped) AS columns,
        (SELECT string_agg(pg_get_indexdef(indexrelid), ', ' ORDER BY indexrelid::regclass::text)
           FROM pg_index WHERE indrelid = c.oid) AS indexes,
-       (SELECT string_agg(pg_get_constraintdef(oid), ', ' ORDER BY conname)
+       (SELECT string_agg(pg_get_constraintdef(oid), ', ' ORDER BY contype, pg_get_constraintdef(oid))
           FROM pg_constraint WHERE conrelid = c.oid) AS constraints,
        (SELECT string_agg(concat_ws(' ', pg_get_triggerdef(oid), tgenabled), ', ' ORDER BY tgname)
           FROM pg_trigger WHERE tgrelid = c.oid) AS triggers
