@@ -172,6 +172,24 @@ def test_texts_of_a_csv_are_the_models_categories(
     assert f"worst {shown}" in found.stdout
 
 
+@pytest.mark.parametrize("kind", ["category", object])
+def test_texts_of_parquet_are_the_models_categories(
+    run: Command, connection: Connection, tmp_path: Path, kind: Any
+) -> None:
+    """As databases and Polars write them, which LightGBM does not take for categories."""
+    pytest.importorskip("pyarrow")
+    cities = pd.Categorical(np.resize(["Wien", "Graz", "Linz", None], models.ROWS))
+    frame = models.frame()[["whole"]].assign(city=cities)
+    model = lightgbm.LGBMRegressor(n_estimators=9, min_data_per_group=5, verbose=-1)
+    model.fit(frame, frame["whole"] + 9 * (frame["city"] == "Linz"))
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(model))
+    frame.astype({"city": kind}).to_parquet(tmp_path / "rows.parquet")
+    pgboost.push(connection, "parquet", model)
+    rows = ("--rows", tmp_path / "rows.parquet")
+    found = run("verify", tmp_path / "model.pkl", "--name", "parquet", *rows)
+    assert_done(found, "400 rows: all the same\n")
+
+
 def test_texts_of_a_csv_that_look_like_numbers(
     run: Command, connection: Connection, tmp_path: Path
 ) -> None:

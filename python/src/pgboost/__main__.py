@@ -201,26 +201,32 @@ def _model(path: Path) -> tuple[Any, list[str] | None]:
 
 
 def _rows(path: Path, file: ModelFile) -> Any:
-    """The rows to predict. A CSV has no types, so texts that are the model's categories stay texts."""
+    """The rows to predict. Texts that are the model's categories stay texts, although a CSV has no types."""
     import pandas
 
-    if path.suffix == ".parquet":
-        return pandas.read_parquet(path)
     inputs = file.inputs() if file.inputs else None
+    is_parquet = path.suffix == ".parquet"
     if inputs is None:
-        return pandas.read_csv(path)
-    names = list(inputs.names or pandas.read_csv(path, nrows=0))
+        return pandas.read_parquet(path) if is_parquet else pandas.read_csv(path)
+    options = {"dtype": str, "keep_default_na": False}
+    written = pandas.read_parquet(path) if is_parquet else pandas.read_csv(path, **options)
+    names = list(inputs.names or written)
     texts = {
         names[column]: values
         for column, values in inputs.categories.items()
         if any(isinstance(value, str) for value in values)
     }
-    frame = pandas.read_csv(path, dtype=dict.fromkeys(texts, str))
-    # pandas takes "NA", "None" and others for missing, which may be categories.
-    written = pandas.read_csv(path, dtype=str, keep_default_na=False)
-    for name in {*texts} & {*frame}:
-        is_known = written[name].isin(texts[name]) & (written[name] != "")
-        frame[name] = frame[name].where(~is_known, written[name])
+    given = {*texts} & {*written}
+    if is_parquet:
+        frame = written
+        if all(frame[name].dtype == "category" for name in given):
+            return frame
+    else:
+        frame = pandas.read_csv(path, dtype=dict.fromkeys(texts, str))
+        # pandas takes "NA", "None" and others for missing, which may be categories.
+        for name in given:
+            is_known = written[name].isin(texts[name]) & (written[name] != "")
+            frame[name] = frame[name].where(~is_known, written[name])
     known = {"feature_names": [name for name in names if name in frame]}
     return frame if inputs.plain else as_fitted(frame, inputs, known)
 
