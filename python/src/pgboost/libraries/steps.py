@@ -194,7 +194,7 @@ def _after_bins(step: Any, features: list[Feature]) -> list[Feature]:
             continue
         for number in range(bins):
             is_in: Function = lambda x, number=number: (x == number) * 1.0  # noqa: E731
-            found.append(binned.then(is_in, (number - 1.0, float(number))))
+            found.append(binned.then(is_in, (float(number),)))
     return found
 
 
