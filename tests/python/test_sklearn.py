@@ -289,6 +289,15 @@ def test_forests_are_explained_by_their_covers(connection: Connection, same: Sam
     assert sum(contributions) == pytest.approx(predicted, rel=1e-5)
 
 
+@pytest.mark.parametrize("name", ["DecisionTree", "absolute error"])
+def test_gains_are_the_importances_of_a_tree(connection: Connection, same: Same, name: str) -> None:
+    model = REGRESSORS[name].fit(FRAME, NUMBER)
+    same(model, FRAME)
+    query = "SELECT importance FROM feature_importance('model', 'total_gain')"
+    gains = np.array(connection.execute(query).fetchall())[:, 0]
+    assert gains / gains.sum() == pytest.approx(sorted(model.feature_importances_)[::-1], rel=1e-5)
+
+
 def test_models_without_a_tree_ensemble_are_refused_in_one_line(refused: Refused) -> None:
     y = models.classes(FRAME, ["a", "b"])
     one, boosted = tree.DecisionTreeClassifier(), ensemble.GradientBoostingClassifier(**FOREST)
