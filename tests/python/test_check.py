@@ -140,6 +140,9 @@ def test_a_verification_describes_the_differences(connection: Connection) -> Non
     assert found.worst.row == apart.argmax()
     assert f"400 rows, {found.beyond} beyond the tolerance" in str(found)
     assert f"worst row {found.worst.row}: " in str(found)
+    two = xgboost.XGBRegressor(**SMALL).fit(FRAME, np.column_stack([NUMBER, NUMBER]))
+    with pytest.raises(pgboost.PredictionsDifferError, match=r"has 2 outputs, and .* version 1$"):
+        pgboost.verify(connection, "model", two, FRAME)
     assert pgboost.verify(connection, "model", other, FRAME, atol=found.largest_absolute * 1.01)
     assert not pgboost.verify(connection, "model", other, FRAME, atol=found.largest_absolute * 0.99)
     assert pgboost.verify(connection, "model", other, FRAME, rtol=found.largest_relative * 1.01)

@@ -343,13 +343,20 @@ def test_types_of_mixed_objects() -> None:
     mixed = {
         "numeric": [2**63, 1],
         "double precision": [1, 2.5, Decimal(1)],
-        "timestamp": [datetime.date(2020, 1, 1), datetime.datetime(2020, 1, 1)],
+        "timestamp": [
+            datetime.date(2020, 1, 1),
+            datetime.datetime(2020, 1, 1),
+            np.datetime64(0, "D"),
+        ],
         "text": ["a", 1],
         "bigint": [np.int8(1), None, 2],
         None: [None, float("nan"), pd.NA],
     }
     found = {type_of("c", pd.Series(values, dtype=object)) for values in mixed.values()}
     assert found == set(mixed)
+    for dtype in ("uint64", object):
+        ends = [type_of("c", pd.Series([end], dtype=dtype)) for end in (2**63 - 1, 2**63)]
+        assert ends == ["bigint", "numeric"]
 
 
 @pytest.mark.parametrize("form", ["pandas", "array"])

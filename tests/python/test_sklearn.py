@@ -392,7 +392,10 @@ def odd_rows() -> pd.DataFrame:
     days = [datetime.date(2026, 1, 1 + day % 9) for day in range(estimators.ROWS)]
     stamps = pd.to_datetime(pd.Series(days))
     large = np.arange(estimators.ROWS, dtype=np.uint64) % 9 + np.uint64(2**63)
-    return ROWS.assign(d=pd.Series(days, dtype=object), c=stamps.astype("category"), u=large)
+    both = pd.Series(np.resize([None, np.nan, "x"], len(ROWS)), dtype=object)
+    return ROWS.assign(
+        d=pd.Series(days, dtype=object), c=stamps.astype("category"), u=large, m=both
+    )
 
 
 def encoded(column: str) -> Any:
@@ -404,6 +407,7 @@ IMPUTER = impute.SimpleImputer(missing_values="x", strategy="most_frequent")
 REFUSED: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "OneHotEncoder has the category datetime.date": (lambda: encoded("d"), ["a", "d"]),
     "OneHotEncoder has the category": (lambda: encoded("c"), ["a", "c"]),
+    "OneHotEncoder tells None from nan, which are NULL both": (lambda: encoded("m"), ["a", "m"]),
     "OneHotEncoder has the category 9223372036854775808, which is beyond SQL's bigint": (
         lambda: encoded("u"), ["a", "u"]),
     "HistGradientBoostingRegressor has the category": (
@@ -447,7 +451,8 @@ def test_computations_in_less_than_doubles_are_refused(
 ) -> None:
     target = np.sin(np.arange(256.0))
     rows = pd.DataFrame({"x": np.arange(256) / (7 if kind == "float32" else 1)}).astype(kind)
-    refused(kind, IN_LESS[kind].fit(rows, target), check=rows)
+    for given in (rows, rows.to_numpy()):
+        refused(kind, IN_LESS[kind].fit(given, target), check=given)
     wide = rows.astype(float)
     same(IN_LESS[kind].fit(wide, target), wide)
 

@@ -171,6 +171,14 @@ def test_a_column_named_as_the_row_is_compared(same: Same, rows: pd.DataFrame) -
     same(model, f"SELECT {columns} FROM {NAME}")
 
 
+def test_features_may_have_other_names_than_the_columns_of_the_fit(
+    rows: pd.DataFrame, same: Same
+) -> None:
+    renamed = fitted_on(rows).set_axis([*"abcd"], axis=1)
+    model = HistGradientBoostingClassifier(max_iter=9).fit(renamed, rows["churned?"])
+    same(model, NAME, feature_names=NUMBERS)
+
+
 def test_more_columns_than_a_function_has(connection: Connection, same: Same) -> None:
     rows = np.random.default_rng(1).normal(size=(50, 130))
     names = [f"c{number}" for number in range(130)]
