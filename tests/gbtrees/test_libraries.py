@@ -143,6 +143,22 @@ def test_an_array_has_the_categories_where_the_library_takes_them(dtype: Any) ->
         engine.predict(np.array([[99, 1]], dtype))
 
 
+def test_a_masked_array_has_categories_and_is_read_by_its_type() -> None:
+    cities = np.resize(np.array(["Graz", "Linz", "Wien"], object), len(FRAME))
+    codes = np.resize([30, 10, 20], len(FRAME))
+    for values in (cities, codes):
+        X = np.column_stack([values, np.arange(len(FRAME)) % 7])
+        options = {"cat_features": [0], **CAT}
+        model = catboost.CatBoostRegressor(**options).fit(X.astype(object), NUMBER)
+        masked = np.ma.masked_array(X, X == 6)
+        rows = np.where(X == 6, np.nan, X.astype(object))
+        assert same(gbtrees.Model(model).predict(masked), model.predict(rows))
+    engine = gbtrees.Model(FITTED["XGBRegressor"]())
+    for dtype in ("datetime64[s]", complex):
+        with pytest.raises(gbtrees.GbtreesError, match="the rows are of the type"):
+            engine.predict(np.ma.masked_array(np.zeros((2, FRAME.shape[1]), dtype), False))
+
+
 def test_unknown_categories_are_errors_or_missing_as_in_the_library() -> None:
     X = with_categories()
     unknown = X.assign(colour=pd.Categorical(["violet"] * len(X)))

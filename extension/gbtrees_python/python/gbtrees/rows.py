@@ -77,7 +77,9 @@ class Reader:
         if X.ndim != 2:
             raise GbtreesError(f"the rows are an array of {X.ndim} dimensions\n{_TAKEN}")
         if isinstance(X, np.ma.MaskedArray):
-            X = X.astype(np.float64).filled(np.nan)
+            if X.dtype.kind not in "OUST":
+                self._type(X.dtype)
+            X = X.filled(np.nan) if X.dtype.kind == "f" else np.where(X.mask, None, X.data)
         is_object = X.dtype.kind in "OUST"
         if self.valued or is_object:
             if X.shape[1] != self._engine.num_features:
