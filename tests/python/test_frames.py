@@ -107,6 +107,17 @@ def test_frames_are_predicted(connection: Connection, make: Callable[[], Any]) -
     np.testing.assert_array_equal(found, MODEL.predict(numbers).astype(np.float32))
 
 
+@pytest.mark.parametrize("unit", ["s", "ns"])
+def test_masked_times_are_predicted(connection: Connection, unit: str) -> None:
+    times = np.array(DAYS * 2, f"M8[{unit}]").reshape(2, ROWS).T
+    masked = np.arange(2 * ROWS).reshape(ROWS, 2) % 5 == 0
+    numbers = np.where(masked, np.nan, times.astype("M8[s]").astype(float))
+    model = Histograms(max_iter=20, min_samples_leaf=2).fit(numbers, TARGET)
+    pgboost.push(connection, "times", model, allow_change=True)
+    found = pgboost.predict(connection, "times", np.ma.masked_array(times, masked))
+    np.testing.assert_array_equal(found, model.predict(numbers).astype(np.float32))
+
+
 def of_text(last: Any) -> Any:
     columns = make_column_transformer((pre.OneHotEncoder(), ["city"]), ("passthrough", ["price"]))
     return make_pipeline(columns, last)

@@ -51,8 +51,9 @@ def framed(given: Any) -> Any:
                 raise InvalidDataError(f"the frame has two columns {name!r}")
         return given
     if isinstance(given, np.ma.MaskedArray):
-        is_float = given.dtype.kind == "f"
-        given = given.filled(np.nan) if is_float else np.where(given.mask, None, given.data)
+        # Objects of times in nanoseconds would be integers.
+        missing = {"f": np.nan, "M": np.datetime64("NaT")}.get(given.dtype.kind)
+        given = np.where(given.mask, None, given.data) if missing is None else given.filled(missing)
     array = np.asarray(given) if isinstance(given, (list, tuple, np.ndarray)) else None
     if array is None or array.ndim != 2:
         kind = f"{type(given).__module__}.{type(given).__qualname__}".removeprefix("builtins.")
