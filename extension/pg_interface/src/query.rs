@@ -124,14 +124,15 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Returns [`Field::label`] with dates in ISO 8601 and all digits of a number, whatever the session's settings are.
+    /// Returns [`Field::label`] with dates in ISO 8601, whatever the session's settings are.
     pub fn stored_label(self) -> Cow<'a, str> {
-        let _plain = PlainOutput::begin();
+        let _plain = PlainOutput::of_all();
         self.label()
     }
 
-    /// Returns the value's text by its type's output function.
+    /// Returns the value's text by its type's output function, with all digits of a number.
     pub fn written(self) -> String {
+        let _plain = PlainOutput::of_numbers();
         // SAFETY: as above.
         unsafe { written(self.datum, self.field_type.output) }
     }

@@ -230,17 +230,25 @@ pub(crate) struct PlainOutput {
 }
 
 impl PlainOutput {
-    pub(crate) fn begin() -> PlainOutput {
+    /// Writes all digits of numbers, by which they are told apart.
+    pub(crate) fn of_numbers() -> PlainOutput {
         // SAFETY: variables of the single-threaded backend, whose settings these values are.
         unsafe {
             let before = PlainOutput {
                 date_style: pg_sys::DateStyle,
                 float_digits: pg_sys::extra_float_digits,
             };
-            pg_sys::DateStyle = pg_sys::USE_ISO_DATES.cast_signed();
             pg_sys::extra_float_digits = before.float_digits.max(1);
             before
         }
+    }
+
+    /// Also writes dates in ISO 8601.
+    pub(crate) fn of_all() -> PlainOutput {
+        let before = PlainOutput::of_numbers();
+        // SAFETY: as above.
+        unsafe { pg_sys::DateStyle = pg_sys::USE_ISO_DATES.cast_signed() };
+        before
     }
 }
 
@@ -256,7 +264,7 @@ impl Drop for PlainOutput {
 
 /// Returns the digits by which PostgreSQL writes a large whole double, which may be one more than the fewest.
 fn written_whole(double: f64) -> String {
-    let _plain = PlainOutput::begin();
+    let _plain = PlainOutput::of_numbers();
     let text = called(pg_sys::float8out, Datum::from(double.to_bits()));
     let Some((digits, exponent)) = text.split_once("e+") else { return text };
     let (sign, digits) = digits.split_at(usize::from(digits.starts_with('-')));

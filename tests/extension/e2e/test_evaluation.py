@@ -390,6 +390,19 @@ def test_rankings_are_those_of_scikit_learn(connection: Connection) -> None:
         assert found[None, metric] == pytest.approx(ndcg(connection, "true", cut), rel=TOLERANCE)
 
 
+@pytest.mark.parametrize("digits", [1, 0, -15])
+def test_values_that_differ_in_a_last_digit_are_apart(connection: Connection, digits: int) -> None:
+    """As values of a column and as groups, whatever digits the session shows."""
+    source = "SELECT *, 1 + part / 1e15::float8 AS fine, 1 + query / 1e15::float8 AS near FROM t ORDER BY id"
+    expected = evaluated(connection, "ranking", RANKED)
+    connection.execute(f"SET extra_float_digits = {digits}")
+    slices = "SELECT count(DISTINCT slice) FROM evaluate_model('number', %s, 'number', slice_by => 'fine')"
+    assert connection.execute(slices, (source,)).fetchone() == (3,)
+    query = "SELECT metric, value FROM evaluate_model('ranking', %s, 'ranking', qid => 'near')"
+    found = connection.execute(query, (source,), binary=True).fetchall()
+    assert {(None, metric): value for metric, value in found} == expected
+
+
 def test_groups_must_be_given_consecutive_and_fit_into_memory(connection: Connection) -> None:
     query = "SELECT * FROM evaluate_model('ranking', %s, 'ranking', qid => %s)"
     with pytest.raises(errors.InvalidParameterValue, match="needs groups"):

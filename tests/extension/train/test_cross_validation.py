@@ -71,6 +71,18 @@ def test_figures_are_those_of_python(
     _holds(rows, python_cv(arrays, params=params, rounds=ROUNDS))
 
 
+def test_folds_that_differ_in_a_last_digit_are_apart(connection: Connection) -> None:
+    """Whatever digits the session shows."""
+    source, _ = _diabetes(connection)
+    columns = connection.execute(f"SELECT * FROM ({source}) AS s LIMIT 0").description
+    features = [column.name for column in columns if column.name not in ("y", "fold", "w")]
+    expected = _validated(connection, source, {}, fold_by="fold", features=features)
+    connection.execute("SET extra_float_digits = 0")
+    fine = f"SELECT *, 1 + fold / 1e16::float8 AS fine FROM ({source}) AS s"
+    found = _validated(connection, fine, {}, fold_by="fine", features=features)
+    assert np.allclose([row[6:] for row in found], [row[6:] for row in expected], rtol=1e-12)
+
+
 def test_early_stopping_is_that_of_python(
     connection: Connection, python_cv: Callable[..., Any]
 ) -> None:
