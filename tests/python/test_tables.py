@@ -206,6 +206,18 @@ def test_names_that_postgresql_cuts(connection: Connection, rows: pd.DataFrame) 
         pgboost.verify(connection, "twins", model, other)
 
 
+@pytest.mark.parametrize("kind", ["date", "timestamp", "timestamptz"])
+def test_days_beyond_those_of_nanoseconds(same: Same, rows: pd.DataFrame, kind: str) -> None:
+    """Such as 9999-12-31, which often stands for no end."""
+    days = "(ARRAY[day, '0001-01-02', '9999-12-30'])[1 + id % 3]"
+    seconds = (pd.to_datetime(rows.day) - pd.Timestamp(0)).dt.total_seconds()
+    ends = np.choose(rows.id % 3, [seconds, -62135510400.0, 253402128000.0])
+    frame = pd.DataFrame({"day": ends, "half": rows.half.astype(float)})
+    model = HistGradientBoostingClassifier(max_iter=9).fit(frame, rows.id % 3 == 2)
+    source = f"SELECT id, {days}::{kind} AS day, half FROM {NAME}"
+    same(model, source, check=source)
+
+
 def test_through_every_connection(given: Any, model: Any) -> None:
     pgboost.push(given, "given", model, check=NAME)
     assert pgboost.verify(given, "given", model, f"TABLE {NAME}").differing == 0

@@ -168,7 +168,9 @@ def numbers(column: Any) -> Any:
 
     if type_of("", column) in TIMES:
         times = pandas.to_datetime(column, utc=True)
-        return (times - pandas.Timestamp(0, tz="UTC")).dt.total_seconds().to_numpy()
+        # In nanoseconds, differences would end in 2262, and 9999-12-31 often stands for no end.
+        epoch = pandas.Timestamp(0, tz="UTC").as_unit("s")
+        return (times - epoch).dt.total_seconds().to_numpy()
     return column.to_numpy(np.float64, na_value=np.nan)
 
 
