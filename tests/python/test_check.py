@@ -1,6 +1,7 @@
 """`push` compares before it deploys: a model that would predict otherwise in the database is not stored."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -140,6 +141,8 @@ def test_a_verification_describes_the_differences(connection: Connection) -> Non
     assert found.worst.row == apart.argmax()
     assert f"400 rows, {found.beyond} beyond the tolerance" in str(found)
     assert f"worst row {found.worst.row}: " in str(found)
+    shown = str(replace(found.worst, row=7, in_sql=[0.5] * 5, in_python=[1.0] * 4))
+    assert shown == "row 7: (0.5, 0.5, 0.5, 0.5, ...) in SQL, (1, 1, 1, 1) in Python"
     two = xgboost.XGBRegressor(**SMALL).fit(FRAME, np.column_stack([NUMBER, NUMBER]))
     with pytest.raises(pgboost.PredictionsDifferError, match=r"has 2 outputs, and .* version 1$"):
         pgboost.verify(connection, "model", two, FRAME)

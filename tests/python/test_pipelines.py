@@ -91,6 +91,8 @@ STEPS: dict[str, tuple[Any, Callable[[], Any]]] = {
     "text and numbers, missing": (make_column_transformer((impute.MissingIndicator(features="all"),
         ["age", "port"]), (imputed("constant", IGNORING, fill_value="none"), TEXTS),
         (imputed("mean", SCALER, add_indicator=True), NUMBERS)), boosted),
+    "text, missing": (make_column_transformer((impute.MissingIndicator(), ["port"]),
+        (IGNORING, ["port"])), forest),
     "bins, one-hot": (make_column_transformer((imputed("median", pre.KBinsDiscretizer(5)), ["age", "fare"]),
         ("passthrough", ["fare", "size"])), forest),
     "powers": (make_column_transformer((imputed("mean", SCALER, pre.PolynomialFeatures(3)), ["age"]),
@@ -315,8 +317,11 @@ def test_an_unknown_category_is_encoded_as_in_python(identical: Same, name: str)
     identical(model, frame)
 
 
-def test_linear_leaves_behind_steps_are_refused_by_name(refused: Refused) -> None:
+def test_models_behind_steps_are_refused_by_name(refused: Refused) -> None:
     frame = passengers()[["fare", "size"]]
+    hinge = XGB(n_estimators=3, objective="binary:hinge")
+    reason = "has the objective binary:hinge, which is not scored"
+    refused(reason, make_pipeline(SCALER, hinge).fit(frame, frame["fare"] > 9))
     last = lightgbm.LGBMRegressor(n_estimators=3, linear_tree=True, verbose=-1)
     model = make_pipeline(SCALER, last).fit(frame, frame["fare"] ** 2)
     refused("linear models in its leaves", model)

@@ -224,7 +224,7 @@ def test_leaves_as_features_of_a_linear_model(same: Same, classes: int) -> None:
     y = models.classes(FRAME, ["no", "yes"]) if classes else NUMBER
     embedding = ensemble.RandomTreesEmbedding(n_estimators=8, max_depth=4, random_state=3)
     steps = [pre.StandardScaler()] if classes else []
-    last = LOGISTIC if classes else linear_model.Ridge()
+    last = linear_model.LogisticRegressionCV(Cs=3) if classes else linear_model.Ridge()
     same(make_pipeline(*steps, embedding, last).fit(FRAME, y), FRAME)
     with pytest.raises(pgboost.UnsupportedModelError, match="before a linear model alone"):
         forest = ensemble.RandomForestRegressor(**FOREST)
