@@ -424,6 +424,8 @@ def test_categories_among_many_columns_without_names(refused: Refused, identical
     model = Histograms(categorical_features=[0], **FEW).fit(rows, rows[:, 0] + rows[:, 1])
     refused("push it with feature_names", model)
     identical(model, rows, feature_names=list(WIDE))
+    # Numbers alone are sent as an array.
+    identical(Histograms(**FEW).fit(WIDE, WIDE.c0), WIDE)
 
 
 def test_large_unsigned_integers_are_sent_as_integers(
