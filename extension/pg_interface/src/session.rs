@@ -66,12 +66,20 @@ pub fn with_rights_of<T>(user: Oid, run: impl FnOnce() -> T) -> T {
 }
 
 /// Runs the closure on a user's objects as that user, as ANALYZE and REINDEX do: what the user has written into
-/// indexes, policies or casts has the user's privileges alone, also later in the transaction.
+/// indexes, policies or casts has the user's privileges alone, also later in the transaction, and leaves no setting
+/// changed.
 ///
 /// After an error PostgreSQL restores the user when it aborts the transaction or subtransaction.
 pub fn as_untrusted<T>(user: Oid, run: impl FnOnce() -> T) -> T {
     let flags = pg_sys::SECURITY_LOCAL_USERID_CHANGE | pg_sys::SECURITY_RESTRICTED_OPERATION;
-    switched(user, flags, || with_safe_path(run))
+    switched(user, flags, || {
+        // SAFETY: the nest level is closed below, or by the abort after an error.
+        let level = unsafe { pg_sys::NewGUCNestLevel() };
+        let result = with_safe_path(run);
+        // SAFETY: closes the level opened above, as an abort would.
+        unsafe { pg_sys::AtEOXact_GUC(false, level) };
+        result
+    })
 }
 
 /// Runs the closure with only pg_catalog on the search path, so that nothing is found which a user has made.
@@ -136,7 +144,8 @@ pub fn work_mem() -> usize {
     usize::try_from(kilobytes).unwrap_or(0) * 1024
 }
 
-/// Runs the closure with a changed setting.
+/// Runs the closure with a changed setting, as a function with SET runs: what a trigger sets for the transaction
+/// meanwhile stays, as pgboost_citus's does.
 ///
 /// After an error PostgreSQL restores it when it aborts the transaction or subtransaction.
 pub fn with_setting<T>(name: &'static CStr, value: &'static CStr, run: impl FnOnce() -> T) -> T {
@@ -158,7 +167,7 @@ pub fn with_setting<T>(name: &'static CStr, value: &'static CStr, run: impl FnOn
     };
     let result = run();
     // SAFETY: closes the level opened above.
-    unsafe { pg_sys::AtEOXact_GUC(false, level) };
+    unsafe { pg_sys::AtEOXact_GUC(true, level) };
     result
 }
 

@@ -68,6 +68,8 @@ def test_prediction_in_the_transaction_that_loads(connect: Connect) -> None:
         "INSERT INTO houses SELECT i, i % 90, i % 5, i % 30 FROM generate_series(1, 999) AS i"
     )
     connection.commit()
+    # Else Citus opens more connections to a node only while the first are slow.
+    connection.execute("SET LOCAL citus.executor_slow_start_interval = 0")
     connection.execute(LOAD, ("seen", file_of("price")))
     query = "SELECT count(predict('seen', h.area, h.rooms, h.age)) FROM houses AS h"
     assert connection.execute(query).fetchone() == (999,)

@@ -160,6 +160,18 @@ BEGIN READ ONLY;
 SELECT drop_model('price');
 \echo :SQLSTATE
 ROLLBACK;
+-- A trigger may change a setting for the transaction, as pgboost_citus's does.
+CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM set_config('told.of', TG_TABLE_NAME, true);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER tell AFTER INSERT ON pgboost_catalog.model FOR EACH ROW EXECUTE FUNCTION tell();
+BEGIN;
+SELECT load_model('told', file_of('price'));
+SHOW told.of;
+ROLLBACK;
+DROP FUNCTION tell CASCADE;
 -- A failed transaction does nothing.
 BEGIN;
 SELECT 1 / 0;
