@@ -130,6 +130,16 @@ impl<'a> Field<'a> {
         self.label()
     }
 
+    /// Returns the text of a feature's category, the same for a number of any type; `None` for NaN, which is missing.
+    pub fn category(self) -> Option<Cow<'a, str>> {
+        match self.value() {
+            Some(Value::Number(number)) if number.number_type().is_plain() => {
+                (!number.double().is_nan()).then(|| Cow::Owned(number.shortest_text()))
+            }
+            _ => Some(self.label()),
+        }
+    }
+
     /// Returns the value's text by its type's output function, with all digits of a number.
     pub fn written(self) -> String {
         let _plain = PlainOutput::of_numbers();

@@ -172,6 +172,17 @@ impl Number<'_> {
         called(pg_sys::numeric_out, self.datum)
     }
 
+    /// Returns the shortest text of the number, which is that of an equal number of another type, too.
+    pub fn shortest_text(self) -> String {
+        let text = match (self.number_type, self.exact()) {
+            (_, Exact::Integer(number)) => return number.to_string(),
+            // An added 0.0 makes 0.0 of -0.0.
+            (NumberType::Float4, _) => (self.single() + 0.0).to_string(),
+            (_, Exact::Float(number)) => (number + 0.0).to_string(),
+        };
+        text.replace("inf", "Infinity")
+    }
+
     /// Returns the number without loss. A numeric is not converted to a float, which cannot represent
     /// every bigint; dates and timestamps are those of [`Number::single`].
     pub fn exact(self) -> Exact {
@@ -328,6 +339,11 @@ impl NumberType {
     /// Returns whether real represents every value of the type.
     pub fn is_single(self) -> bool {
         matches!(self, NumberType::Float4 | NumberType::Int2 | NumberType::Bool)
+    }
+
+    /// Returns whether values are neither booleans nor times.
+    pub fn is_plain(self) -> bool {
+        self != NumberType::Bool && !self.is_time()
     }
 
     /// Returns whether values are dates or timestamps.

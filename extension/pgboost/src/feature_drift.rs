@@ -73,7 +73,7 @@ fn read(collector: &mut Collector, columns: &[PlacedColumn], row: Row<'_>) -> Re
                 read_elements(collector, index, count, column, field)?;
             }
         } else if collector.is_categorical(index) {
-            collector.text(index, field.map(|field| field.label()).as_deref())?;
+            collector.text(index, field.and_then(Field::category).as_deref())?;
         } else {
             let number = field.and_then(|field| field.number()).map_or(f32::NAN, |x| x as f32);
             collector.number(index, number)?;

@@ -5,9 +5,11 @@ src/evidently/calculations/stattests), with numpy's bins, and the statistic is s
 """
 
 import numpy as np
+import pandas as pd
 import pytest
 import xgboost as xgb
 from psycopg import Connection, errors
+from psycopg.types.json import Jsonb
 from scipy import stats
 
 from tests.connections import make_table
@@ -184,6 +186,45 @@ def test_a_baseline_goes_with_its_version(connection: Connection) -> None:
     assert connection.execute(count).fetchone() == (8,)
     connection.execute("SELECT drop_model('trained@1')")
     assert connection.execute(count).fetchone() == (4,)
+
+
+@pytest.mark.parametrize("numbers", [
+    [0.1, 0.2, 1.29, 2.99], [1.7e9 + second for second in range(200)], [-0.0, 1.0], [1e-50, 1e-49, 1.0],
+], ids=["prices", "seconds", "zero", "tiny"])  # fmt: skip
+def test_a_baseline_of_doubles_is_that_of_the_rows(
+    connection: Connection, numbers: list[float]
+) -> None:
+    """Rows have `real` numbers, of which several doubles may be one."""
+    shares = (np.arange(len(numbers) + 1) / len(numbers)).tolist()
+    profiles = [
+        {
+            "feature": feature, "rows": len(numbers), "missing": 0, "numbers": numbers,
+            "below": shares[:-1], "upto": shares[1:],
+        }
+        for feature in ("exact", "many")
+    ]  # fmt: skip
+    connection.execute("SELECT set_baseline('loaded', %s)", (Jsonb(profiles),))
+    source = f"SELECT x AS exact, x AS many FROM unnest(ARRAY{numbers}::float8[]) AS x"
+    for psi, ks, *_ in drift(connection, source, "loaded").values():
+        assert psi == pytest.approx(0, abs=1e-12)
+        assert ks == 0
+
+
+@pytest.mark.parametrize("kind", ["int", "numeric(12, 2)", "numeric", "real", "float8"])
+def test_categories_of_numbers_are_the_same_in_all_types(connection: Connection, kind: str) -> None:
+    numbers = np.resize([1, 2, 5, 10**8], 20)
+    frame = pd.DataFrame({"k": pd.Categorical(numbers)})
+    data = xgb.DMatrix(frame, numbers % 7, enable_categorical=True)
+    booster = xgb.train({"nthread": 1}, data, 1)
+    connection.execute("SELECT load_model('numbers', %s)", (model_bytes(booster),))
+    source = "SELECT k::{} FROM unnest(ARRAY[1.0, 1.00, 2, 5, 1e8]) AS k"
+    connection.execute("SELECT set_baseline('numbers', %s)", (source.format("int"),))
+    connection.execute("SET extra_float_digits = -15")
+    assert drift(connection, source.format(kind), "numbers")["k"][0] == pytest.approx(0, abs=1e-12)
+    query = "SELECT value FROM partial_dependence('numbers', %s, 'k')"
+    found = connection.execute(query, (source.format(kind),)).fetchall()
+    assert found == [("1",), ("2",), ("5",), ("100000000",)]
+    connection.execute("RESET extra_float_digits")
 
 
 def test_an_invalid_baseline_is_refused(connection: Connection) -> None:

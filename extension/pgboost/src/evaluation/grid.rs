@@ -95,7 +95,7 @@ impl FeatureValues {
             }
             GridValues::Categories { cells, bytes } => {
                 let label = match (self.column.element, field) {
-                    (None, Some(field)) => field.label().into_owned(),
+                    (None, Some(field)) => field.category().unwrap_or_default().into_owned(),
                     _ => shown(number),
                 };
                 let key = (ordered_double(number), label);

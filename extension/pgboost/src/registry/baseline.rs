@@ -90,7 +90,25 @@ pub(crate) fn ranges(registry: &Registry, model: ModelId, version: i32) -> Optio
 /// Parses profiles from an array of objects, whose keys are the columns of the table.
 pub(crate) fn of_json(text: &[u8]) -> Option<Vec<FeatureProfile>> {
     let rows: Vec<Value> = serde_json::from_slice(text).ok()?;
-    rows.iter().map(|row| profile(row).filter(is_valid)).collect()
+    rows.iter().map(|row| profile(row).filter(is_valid).map(in_singles)).collect()
+}
+
+/// Rounds the numbers as those of rows are, which would not be found among others; equal ones are one point.
+fn in_singles(mut profile: FeatureProfile) -> FeatureProfile {
+    if let ProfileValues::Numbers(points) = &mut profile.values {
+        for Point { number, .. } in points.iter_mut() {
+            // An added 0.0 makes 0.0 of -0.0.
+            *number = f64::from(number.clamp(f32::MIN.into(), f32::MAX.into()) as f32 + 0.0);
+        }
+        points.dedup_by(|next, point| {
+            let is_same = next.number == point.number;
+            if is_same {
+                point.upto = next.upto;
+            }
+            is_same
+        });
+    }
+    profile
 }
 
 /// Returns whether there are rows, shares are between 0 and 1, and numbers ascend.
