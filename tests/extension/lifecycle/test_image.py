@@ -314,7 +314,7 @@ def test_a_damaged_image_is_made_again(
         expected = checked(connect, folder)
     else:
         writer = connect()
-        load(writer, "m", grown(50, 6))
+        one(writer, "SELECT load_model('m', %s, rounds => 9)", (grown(50, 6),))
         expected = one(writer, PREDICT)
         writer.close()
     good = image(folder).read_bytes()
