@@ -182,7 +182,7 @@ scripts: ## look for unsafe SQL in the extensions' scripts (pgspot)
 sbom: ## write a release's bills of materials (CycloneDX) into .build/sbom
 	@tools/toolchain/supply_chain.sh sbom
 
-test-versions: setup venv ## run the extensions' tests on PostgreSQL 15 to 19, as root; over an hour
+test-versions: setup venv wheel ## run the extensions' tests on PostgreSQL 15 to 19, as root; over an hour
 	@tests/extension/versions/run.sh 15 16 17 18 19
 	@PGBOOST_TESTS=tests/extension/batch tests/extension/versions/run.sh 16.2
 	@$(MAKE) test-sklearn test-newest
