@@ -26,7 +26,7 @@ SELECT count(*) FROM (SELECT predict_array(model, area, rooms) AS p,
                                   ELSE predict_array('flower', area, rooms) END AS expected FROM mixed) AS f
  WHERE p IS DISTINCT FROM expected;
 -- Of two models after each other, one has codes of categories where the other has numbers, or compares doubles.
-SELECT load_model('ranks', convert_to('{"tree_ensemble": 1, "value_type": "float32", "num_features": 2, "categories": [[5, 4, 3, 2, 1, 0], null],
+SELECT load_model('ranks', convert_to('{"tree_ensemble": 1, "value_type": "float32", "feature_names": ["rooms", "age"], "categories": [[5, 4, 3, 2, 1, 0], null],
     "trees": [{"left": [1, -1, -1], "right": [2, -1, -1], "feature": [0, 0, 0], "threshold": [0, 0, 0], "missing_left": [false, false, false],
                "category_set": [0, -1, -1], "category_sets": [[0, 1, 2]], "leaf_values": [1, 2]}]}', 'UTF8')),
        load_model('fine', convert_to('{"tree_ensemble": 1, "num_features": 2, "trees": [{"left": [1, -1, -1], "right": [2, -1, -1],
@@ -36,6 +36,8 @@ SELECT other, count(DISTINCT p), count(*) FILTER (WHERE p IS DISTINCT FROM expec
                predict(CASE id % 2 WHEN 0 THEN 'churn' ELSE o.other END, x, age) AS p
           FROM flat, LATERAL (VALUES ('ranks', rooms::numeric), ('fine', rooms + 0.00000002)) AS o (other, x)) AS f
  GROUP BY other ORDER BY other;
+-- A boolean is a category as its number is, in an object too.
+SELECT predict('ranks', true, 1) AS argument, predict('ranks', '{"rooms": true, "age": 1}'::jsonb) AS member, predict('ranks', 1, 1) AS number;
 -- Features of type real alone, which are kept without their names: with NULLs, names stored in two ways, and names at any place.
 CREATE TABLE reals AS SELECT area, CASE WHEN id % 11 > 0 THEN model END AS model, rooms::real AS rooms, NULLIF(age, id % 7)::real AS age, id FROM flat;
 ANALYZE reals;
