@@ -19,5 +19,5 @@ for release; do
     read -ra others <<<"${with[$release]:-pandas<3}"
     "$venv/bin/pip" install --quiet "scikit-learn==$release.*" "${others[@]}" lightgbm catboost xgboost-cpu \
         imbalanced-learn "psycopg[binary]" psycopg2-binary psycopg_pool sqlalchemy psutil pytest pytest-xdist
-    "$venv/bin/pytest" -n 2 --dist loadfile -p no:cacheprovider "${tests[@]}"
+    PGBOOST_EARLIER=$release "$venv/bin/pytest" -rs -n 2 --dist loadfile -p no:cacheprovider "${tests[@]}"
 done
