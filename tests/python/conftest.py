@@ -24,7 +24,7 @@ Refused = Callable[..., None]
 # How scikit-learn refuses what only later releases of it fit or predict.
 LATER = re.compile(
     r"Input X contains NaN|could not convert string to float|must be an array-like or None"
-    r"|unexpected keyword argument"
+    r"|unexpected keyword argument|For a sparse output, all columns should be a numeric"
 )
 
 

@@ -317,7 +317,7 @@ def rename(connection: Connection, model: str, new_name: str) -> None:
 
 
 def _change(function: str, given: dict[str, Any]) -> Any:
-    """Calls a function with the caller's arguments. An earlier release lacks those that may be False."""
+    """Calls a function with the caller's arguments. An earlier release has none that may be False."""
     arguments = {
         name: one for name, one in given.items() if name != "connection" and one is not False
     }
