@@ -2,7 +2,8 @@
 # Looks at what the project is made of: supply_chain.sh licences|advisories|scripts|sbom
 #
 # licences    licences, sources and banned crates of every Cargo.lock; asks no server
-# advisories  known vulnerabilities, from RustSec's database on GitHub and from PyPI
+# advisories  known vulnerabilities, from RustSec's database on GitHub, or a clone that git's url.*.insteadOf names, and
+#             from PyPI
 # scripts     the extensions' SQL scripts, by pgspot
 # sbom        bills of materials (CycloneDX) of a release into .build/sbom
 set -euo pipefail
