@@ -120,3 +120,21 @@ def test_no_object_is_built(connection: psycopg.Connection, call: str) -> None:
     batch = aggregate["Plan"]["Plans"][0]
     assert batch["Custom Plan Provider"] == "BatchPredict"
     assert "jsonb" not in json.dumps(batch["Plans"])
+
+
+@pytest.mark.parametrize("batch", ["on", "off"])
+def test_a_real_in_an_object_is_its_decimal(connection: psycopg.Connection, batch: str) -> None:
+    """A column is the float32 on which the model was trained; jsonb has the decimal, also unbuilt."""
+    tree = {
+        "left": [1, -1, -1],
+        "right": [2, -1, -1],
+        "feature": [0, 0, 0],
+        "threshold": [0.1, 0, 0],
+    }
+    file = {"tree_ensemble": 1, "feature_names": ["x"], "trees": [{**tree, "leaf_values": [1, 2]}]}
+    load = "SELECT load_model('stump', %s, real_input => 'float32')"
+    connection.execute(load, (json.dumps(file).encode(),))
+    connection.execute(f"SET pgboost.enable_batch = {batch}")
+    x = "(0.1 + 0 * id)::real"
+    calls = f"predict('stump', {x}), predict('stump', jsonb_build_object('x', {x}))"
+    assert connection.execute(f"SELECT DISTINCT {calls} FROM readings").fetchall() == [(2, 1)]
