@@ -122,19 +122,29 @@ def test_no_object_is_built(connection: psycopg.Connection, call: str) -> None:
     assert "jsonb" not in json.dumps(batch["Plans"])
 
 
+NUMBER = {"threshold": [0.1, 0, 0]}
+CATEGORY = {"threshold": [0, 0, 0], "category_set": [0, -1, -1], "category_sets": [[0]]}
+REALS = {
+    "number": (NUMBER, None, "float32", (2, 1)),
+    "category": (CATEGORY, [0.1], "float32", (2, 1)),
+    "category of float32": (CATEGORY, [float(np.float32(0.1))], "decimal", (1, 2)),
+}
+
+
 @pytest.mark.parametrize("batch", ["on", "off"])
-def test_a_real_in_an_object_is_its_decimal(connection: psycopg.Connection, batch: str) -> None:
-    """A column is the float32 on which the model was trained; jsonb has the decimal, also unbuilt."""
-    tree = {
-        "left": [1, -1, -1],
-        "right": [2, -1, -1],
-        "feature": [0, 0, 0],
-        "threshold": [0.1, 0, 0],
-    }
-    file = {"tree_ensemble": 1, "feature_names": ["x"], "trees": [{**tree, "leaf_values": [1, 2]}]}
-    load = "SELECT load_model('stump', %s, real_input => 'float32')"
-    connection.execute(load, (json.dumps(file).encode(),))
+@pytest.mark.parametrize("kind", REALS)
+def test_a_real_in_an_object_is_its_decimal(
+    connection: psycopg.Connection, kind: str, batch: str
+) -> None:
+    """A column is the float32 of the training, or of a category; jsonb has the decimal, also unbuilt."""
+    split, categories, real_input, expected = REALS[kind]
+    tree = {"left": [1, -1, -1], "right": [2, -1, -1], "feature": [0, 0, 0], "leaf_values": [1, 2]}
+    file = {"tree_ensemble": 1, "feature_names": ["x"], "trees": [tree | split]}
+    file |= {"categories": [categories]} if categories else {}
+    load = "SELECT load_model('stump', %s, real_input => %s, allow_change => true)"
+    connection.execute(load, (json.dumps(file).encode(), real_input))
+    connection.execute("SET pgboost.unknown_category = 'missing'")
     connection.execute(f"SET pgboost.enable_batch = {batch}")
     x = "(0.1 + 0 * id)::real"
     calls = f"predict('stump', {x}), predict('stump', jsonb_build_object('x', {x}))"
-    assert connection.execute(f"SELECT DISTINCT {calls} FROM readings").fetchall() == [(2, 1)]
+    assert connection.execute(f"SELECT DISTINCT {calls} FROM readings").fetchall() == [expected]
