@@ -252,7 +252,8 @@ def test_a_role_that_a_model_names_cannot_be_dropped(
     """Until its last privilege goes, or DROP OWNED BY takes all of them away."""
     connect("named", new=True)
     for way in ("SELECT revoke_model('pv', 'named')", "DROP OWNED BY named"):
-        owned.execute("SELECT grant_model('pv', 'named')")
+        owned.execute("SELECT grant_model('pv', 'named'), grant_model('pv', 'named', 'inspect')")
+        owned.execute("SELECT revoke_model('pv', 'named', 'inspect')")
         with pytest.raises(errors.DependentObjectsStillExist) as raised:
             connection.execute("DROP ROLE named")
         said = raised.value.diag.message_detail
