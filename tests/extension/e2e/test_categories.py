@@ -376,3 +376,10 @@ def test_no_row_is_counted_for_numbers_that_are_no_categories(
     load(booster)
     connection.execute("SET pgboost.track_predictions = on")
     assert counted(connection, "SELECT predict('m', NULL::real, 'NaN'::real)") == (1, 1, 0)
+
+
+def test_elements_of_an_array_are_no_categories(connection: Connection) -> None:
+    file = encoded().replace(b'"colour"', b'"image[1]"').replace(b'"size"', b'"image[2]"')
+    connection.execute("SELECT load_model('m', %s)", (file,))
+    with pytest.raises(errors.DatatypeMismatch):
+        connection.execute("SELECT predict('m', t) FROM (SELECT '{1,2}'::real[] AS image) AS t")
