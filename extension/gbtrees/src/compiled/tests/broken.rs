@@ -19,7 +19,7 @@ use crate::{Cancel, ErrorKind, Result};
 
 /// The calls that a compiled model must survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asked {
+enum Call {
     Margins,
     Leaves,
     Batch,
@@ -27,11 +27,11 @@ enum Asked {
     Interactions,
 }
 
-use Asked::*;
+use Call::*;
 
 /// Returns whether a call gave numbers, instead of stopping at an invariant or returning its error.
-fn gives_numbers(compiled: &CompiledModel<AlignedBytes>, asked: Asked) -> bool {
-    match catch_unwind(AssertUnwindSafe(|| ask(compiled, asked))) {
+fn gives_numbers(compiled: &CompiledModel<AlignedBytes>, call: Call) -> bool {
+    match catch_unwind(AssertUnwindSafe(|| run(compiled, call))) {
         Ok(Ok(())) => true,
         Ok(Err(error)) => {
             assert_eq!(error.kind(), ErrorKind::Internal, "{error}");
@@ -41,13 +41,13 @@ fn gives_numbers(compiled: &CompiledModel<AlignedBytes>, asked: Asked) -> bool {
     }
 }
 
-fn ask(compiled: &CompiledModel<AlignedBytes>, asked: Asked) -> Result<()> {
+fn run(compiled: &CompiledModel<AlignedBytes>, call: Call) -> Result<()> {
     let (features, outputs) = (compiled.num_features(), compiled.num_outputs());
     let rows = vec![0.5; 600 * compiled.row_length()];
     let row = &rows[..compiled.row_length()];
     let mut scratch = Scratch::with_kernel(compiled, Kernel::from_name("portable").unwrap());
     let check = Cancel::never();
-    match asked {
+    match call {
         Margins => compiled.margins(&mut scratch, row, &mut vec![0.0f64; outputs]),
         Leaves => compiled.leaves(&mut scratch, row, &mut vec![0; compiled.num_trees()]),
         Batch => compiled.margins_batch(
@@ -67,16 +67,16 @@ fn ask(compiled: &CompiledModel<AlignedBytes>, asked: Asked) -> Result<()> {
 }
 
 /// Asserts that a changed compiled model gives no numbers, and is refused when opened.
-fn stops(what: &str, compiled: AlignedBytes, all: &[Asked]) {
+fn stops(what: &str, compiled: AlignedBytes, calls: &[Call]) {
     assert!(refused(&compiled), "{what}: opened");
     // SAFETY: tests check every access: see `verified`.
     let compiled = unsafe { CompiledModel::open_checked(compiled) }.unwrap();
-    for asked in all {
-        assert!(!gives_numbers(&compiled, *asked), "{what}: {asked:?}");
+    for call in calls {
+        assert!(!gives_numbers(&compiled, *call), "{what}: {call:?}");
     }
 }
 
-const ALL: &[Asked] = &[Margins, Leaves, Contributions, Interactions];
+const ALL: &[Call] = &[Margins, Leaves, Contributions, Interactions];
 
 /// Returns a source of copies, so that the model is compiled once; under miri that takes minutes.
 fn copies_of(model: &Ensemble) -> impl Fn() -> AlignedBytes + use<> {
@@ -92,7 +92,7 @@ fn copies(shape: Shape) -> impl Fn() -> AlignedBytes {
 fn missing_nodes_stop_evaluation() {
     let numerical = copies(Shape::of(4, 2, 5, 3));
     assert!(
-        ALL.iter().all(|asked| gives_numbers(&CompiledModel::open(numerical()).unwrap(), *asked))
+        ALL.iter().all(|call| gives_numbers(&CompiledModel::open(numerical()).unwrap(), *call))
     );
     let walked = &[Margins, Leaves];
     stops("root", tampered(numerical(), ROOTS, |roots| roots[0] = 1 << 20), walked);
@@ -133,7 +133,7 @@ fn missing_sets_and_values_stop_evaluation() {
 fn missing_values_of_an_output_stop_evaluation() {
     let compiled = copies_of(&with_vectors(model(5, Shape::of(4, 3, 80, 3))));
     let opened = CompiledModel::open(compiled()).unwrap();
-    assert!([Margins, Batch].iter().all(|asked| gives_numbers(&opened, *asked)));
+    assert!([Margins, Batch].iter().all(|call| gives_numbers(&opened, *call)));
     let values = opened.sections().get(LEAF_VALUES_SINGLE).len() as u32;
     let all = |key: u32| {
         let nodes = |nodes: &mut [crate::compiled::records::CompactNode]| {
@@ -221,7 +221,7 @@ fn missing_linear_leaves_stop_evaluation() {
     let compiled = copies_of(&with_linear_leaves(4, model(4, Shape::of(3, 2, 20, 4))));
     let evaluated = &[Margins, Batch];
     let opened = CompiledModel::open(compiled()).unwrap();
-    assert!(evaluated.iter().all(|asked| gives_numbers(&opened, *asked)));
+    assert!(evaluated.iter().all(|call| gives_numbers(&opened, *call)));
     let far = |leaves: &mut [LinearLeaf]| leaves.iter_mut().for_each(|leaf| leaf.first = 1 << 20);
     stops("first", tampered(compiled(), LINEAR_LEAVES, far), evaluated);
     let many = |leaves: &mut [LinearLeaf]| leaves.iter_mut().for_each(|leaf| leaf.terms = u32::MAX);
