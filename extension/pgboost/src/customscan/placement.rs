@@ -60,7 +60,7 @@ pub(crate) fn place(level: &QueryLevel<'_>) {
         batched: RefCell::default(),
         done: HashMap::new(),
     };
-    let limit = level.row_limit().unwrap_or(f64::INFINITY).to_bits();
+    let limit = RowLimit::of(level.row_limit());
     let top = Demand { limit, may_widen: false, all: !level.has_limit() };
     level.replace_paths(|path| placement.rewritten(path, top));
     if tells {
@@ -68,23 +68,31 @@ pub(crate) fn place(level: &QueryLevel<'_>) {
     }
 }
 
-/// The row limit of a path.
+/// The most rows that are read of a path, if known: its bits, since it is part of a key.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct RowLimit(Option<u64>);
+
+impl RowLimit {
+    fn of(rows: Option<f64>) -> Self {
+        RowLimit(rows.filter(|rows| rows.is_finite()).map(f64::to_bits))
+    }
+
+    fn rows(self) -> Option<f64> {
+        self.0.map(f64::from_bits)
+    }
+}
+
+/// The rows that are wanted of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Demand {
-    /// The bits of the most rows that are read of it, infinity if unknown.
-    limit: u64,
+    limit: RowLimit,
     may_widen: bool,
     /// All rows may be needed; `read_ahead` decides at run time.
     all: bool,
 }
 
 impl Demand {
-    const ALL: Demand = Demand { limit: Demand::NO_LIMIT, may_widen: false, all: true };
-    const NO_LIMIT: u64 = f64::INFINITY.to_bits();
-
-    fn limit(self) -> Option<f64> {
-        Some(f64::from_bits(self.limit)).filter(|limit| limit.is_finite())
-    }
+    const ALL: Demand = Demand { limit: RowLimit(None), may_widen: false, all: true };
 
     /// Returns the limit of the paths below a path.
     fn below(self, path: Path<'_>) -> Demand {
@@ -98,7 +106,7 @@ impl Demand {
             | PathKind::GroupingSets
             | PathKind::Window
             | PathKind::Sets => Demand { may_widen: true, ..self },
-            PathKind::Join => Demand { limit: Demand::NO_LIMIT, may_widen: false, ..self },
+            PathKind::Join => Demand { limit: RowLimit(None), may_widen: false, ..self },
             _ => Demand { may_widen: false, ..self },
         }
     }
@@ -170,7 +178,7 @@ impl<'p> Placement<'_, 'p> {
 
     fn instead_of(&self, projection: Path<'p>, demand: Demand) -> Option<Path<'p>> {
         let [below] = projection.below()[..] else { return None };
-        if self.has_few_rows(below.rows(), demand.limit()) {
+        if self.has_few_rows(below.rows(), demand.limit.rows()) {
             return None;
         }
         let outputs = projection.outputs();
@@ -181,7 +189,7 @@ impl<'p> Placement<'_, 'p> {
     /// Makes a batch that computes the outputs of a scan, an aggregation or a step of window functions which are
     /// computed from its rows, as for a scan in an Append.
     fn computing(&self, path: Path<'p>, demand: Demand) -> Option<Path<'p>> {
-        if self.has_few_rows(path.rows(), demand.limit()) {
+        if self.has_few_rows(path.rows(), demand.limit.rows()) {
             return None;
         }
         let outputs = path.outputs();
@@ -196,7 +204,7 @@ impl<'p> Placement<'_, 'p> {
         }
         let below = self.level.projected(path, &columns);
         let level = self.level;
-        let limit = demand.limit();
+        let limit = demand.limit.rows();
         let batch = Batch { level, below, calls: &calls, conditional: &[], limit, only_needed };
         Some(batch.instead_of(path))
     }
@@ -229,7 +237,7 @@ impl<'p> Placement<'_, 'p> {
         }
         let passing = self.level.selectivity(&tested).max(f64::MIN_POSITIVE);
         let rows = path.rows() / passing;
-        if self.has_few_rows(rows, demand.limit().map(|limit| limit / passing)) {
+        if self.has_few_rows(rows, demand.limit.rows().map(|limit| limit / passing)) {
             return None;
         }
         // Conditions before them are tested for a row that the query may not need.
@@ -239,7 +247,7 @@ impl<'p> Placement<'_, 'p> {
                 && others.into_iter().all(never_errors)
         };
         let only_needed = self.reads_only_needed(
-            Demand { limit: Demand::NO_LIMIT, ..demand },
+            Demand { limit: RowLimit(None), ..demand },
             &calls,
             never_fails,
         )?;
@@ -281,7 +289,7 @@ impl<'p> Placement<'_, 'p> {
         demand: Demand,
     ) -> Option<Path<'p>> {
         if calls.is_empty() && conditional.is_empty()
-            || self.has_few_rows(below.rows(), demand.limit())
+            || self.has_few_rows(below.rows(), demand.limit.rows())
         {
             return None;
         }
@@ -311,7 +319,7 @@ impl<'p> Placement<'_, 'p> {
             return None;
         }
         let only_needed = self.reads_only_needed(demand, calls, || may_read_ahead(below))?;
-        let (level, limit) = (self.level, demand.limit());
+        let (level, limit) = (self.level, demand.limit.rows());
         Some(Batch { level, below, calls, conditional, limit, only_needed })
     }
 
@@ -359,7 +367,7 @@ impl<'p> Placement<'_, 'p> {
     ) -> Option<bool> {
         let only_needed = !(arguments_never_error(calls) && never_fails());
         let has_no_effects = || *self.has_no_effects.get_or_init(|| self.level.has_no_effects());
-        if only_needed && !((demand.all || demand.limit().is_some()) && has_no_effects()) {
+        if only_needed && !((demand.all || demand.limit.rows().is_some()) && has_no_effects()) {
             return None;
         }
         self.batched.borrow_mut().extend(calls);
