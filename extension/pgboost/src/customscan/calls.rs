@@ -9,12 +9,12 @@ use pgrx::pg_sys::{BoolTestType, NodeTag};
 
 use super::arguments::spread;
 use super::error_safety::{ExprKind, is_made_of, kind, never_errors};
-use crate::functions::entry;
+use crate::functions::support;
 use crate::predictor::batch::BatchFunction;
 
 /// Returns the function of a call, if it can be computed in batches.
 pub(crate) fn prediction(call: Expr<'_>) -> Option<BatchFunction> {
-    entry::batched(call.called_function()?)
+    support::batched(call.called_function()?)
 }
 
 /// A call that is evaluated for the rows that meet a condition.

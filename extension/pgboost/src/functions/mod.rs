@@ -5,7 +5,7 @@ mod create_function;
 mod drift;
 mod effects;
 #[allow(unsafe_code, reason = "C entry points; see the file's header")]
-pub(crate) mod entry;
+mod entry;
 mod evaluate;
 mod explanations;
 mod export_sql;
@@ -14,6 +14,8 @@ mod load;
 mod predict;
 mod scores;
 mod source_arguments;
+#[allow(unsafe_code, reason = "C entry points, and nodes of the planner")]
+pub(crate) mod support;
 mod update;
 mod versions;
 
