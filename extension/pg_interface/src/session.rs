@@ -72,14 +72,7 @@ pub fn with_rights_of<T>(user: Oid, run: impl FnOnce() -> T) -> T {
 /// After an error PostgreSQL restores the user when it aborts the transaction or subtransaction.
 pub fn as_untrusted<T>(user: Oid, run: impl FnOnce() -> T) -> T {
     let flags = pg_sys::SECURITY_LOCAL_USERID_CHANGE | pg_sys::SECURITY_RESTRICTED_OPERATION;
-    switched(user, flags, || {
-        // SAFETY: the nest level is closed below, or by the abort after an error.
-        let level = unsafe { pg_sys::NewGUCNestLevel() };
-        let result = with_safe_path(run);
-        // SAFETY: closes the level opened above, as an abort would.
-        unsafe { pg_sys::AtEOXact_GUC(false, level) };
-        result
-    })
+    switched(user, flags, || at_setting_level(false, || with_safe_path(run)))
 }
 
 /// Runs the closure with only pg_catalog on the search path, so that nothing is found which a user has made.
@@ -149,25 +142,32 @@ pub fn work_mem() -> usize {
 ///
 /// After an error PostgreSQL restores it when it aborts the transaction or subtransaction.
 pub fn with_setting<T>(name: &'static CStr, value: &'static CStr, run: impl FnOnce() -> T) -> T {
-    // SAFETY: both texts are zero-terminated; an invalid one raises. The nest level is closed below or
-    // by the abort.
-    let level = unsafe {
-        let level = pg_sys::NewGUCNestLevel();
-        pg_sys::set_config_option(
-            name.as_ptr(),
-            value.as_ptr(),
-            pg_sys::GucContext::PGC_USERSET,
-            pg_sys::GucSource::PGC_S_SESSION,
-            pg_sys::GucAction::GUC_ACTION_SAVE,
-            true,
-            0,
-            false,
-        );
-        level
-    };
+    at_setting_level(true, || {
+        // SAFETY: both texts are zero-terminated; an invalid one raises.
+        unsafe {
+            pg_sys::set_config_option(
+                name.as_ptr(),
+                value.as_ptr(),
+                pg_sys::GucContext::PGC_USERSET,
+                pg_sys::GucSource::PGC_S_SESSION,
+                pg_sys::GucAction::GUC_ACTION_SAVE,
+                true,
+                0,
+                false,
+            );
+        }
+        run()
+    })
+}
+
+/// Runs the closure at a nest level of settings, whose end undoes what was saved there and, unless `commits`, all
+/// that was set.
+fn at_setting_level<T>(commits: bool, run: impl FnOnce() -> T) -> T {
+    // SAFETY: the level is closed below, or by the abort after an error.
+    let level = unsafe { pg_sys::NewGUCNestLevel() };
     let result = run();
     // SAFETY: closes the level opened above.
-    unsafe { pg_sys::AtEOXact_GUC(true, level) };
+    unsafe { pg_sys::AtEOXact_GUC(commits, level) };
     result
 }
 
