@@ -50,7 +50,7 @@ pub use pgrx::pg_sys::{Datum, FunctionCallInfo, Oid};
 pub use report::Report;
 pub use report::sqlstate::*;
 pub use tuple::Row;
-pub use value::{Exact, Number, NumberType, ScalarType, Text, TextType, Value};
+pub use value::{Exact, Number, NumberType, ScalarType, Text, TextType, Value, float_text};
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("values of eight bytes are read as PostgreSQL passes them on 64-bit machines");

@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::ffi::{CStr, c_int};
+use std::fmt::Display;
 use std::marker::PhantomData;
 
 use pgrx::pg_sys::{self, Datum, Oid};
@@ -174,13 +175,12 @@ impl Number<'_> {
 
     /// Returns the shortest text of the number, which is that of an equal number of another type, too.
     pub fn shortest_text(self) -> String {
-        let text = match (self.number_type, self.exact()) {
-            (_, Exact::Integer(number)) => return number.to_string(),
+        match (self.number_type, self.exact()) {
+            (_, Exact::Integer(number)) => number.to_string(),
             // An added 0.0 makes 0.0 of -0.0.
-            (NumberType::Float4, _) => (self.single() + 0.0).to_string(),
-            (_, Exact::Float(number)) => (number + 0.0).to_string(),
-        };
-        text.replace("inf", "Infinity")
+            (NumberType::Float4, _) => float_text(self.single() + 0.0),
+            (_, Exact::Float(number)) => float_text(number + 0.0),
+        }
     }
 
     /// Returns the number without loss. A numeric is not converted to a float, which cannot represent
@@ -232,6 +232,11 @@ impl<'a> Text<'a> {
             }
         }
     }
+}
+
+/// Returns the shortest text of an f32 or f64, with infinity as PostgreSQL writes it.
+pub fn float_text(number: impl Display) -> String {
+    number.to_string().replace("inf", "Infinity")
 }
 
 /// Settings of the session that output functions read, which are set back on drop.

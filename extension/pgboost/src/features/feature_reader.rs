@@ -8,7 +8,7 @@
 use gbtrees::internals::{CategoryKind, CategoryView, Narrowing, RealInput, shortest_decimal};
 use pg_interface::array::ElementType;
 use pg_interface::catalog::{TEXTOID, UNKNOWNOID};
-use pg_interface::{Exact, Number, NumberType, Oid, ScalarType, Value, varlena};
+use pg_interface::{Exact, Number, NumberType, Oid, ScalarType, Value, float_text, varlena};
 
 use super::FeatureContext;
 use crate::error::{CategoryReason, Error, Result, TypeReason};
@@ -219,7 +219,7 @@ impl FeatureContext<'_> {
             return self.missing(index);
         }
         let code = self.row_value(index, |all| all.code_of_float(value));
-        self.code_or_unknown(index, code, || value.to_string().replace("inf", "Infinity"))
+        self.code_or_unknown(index, code, || float_text(value))
     }
 
     /// Returns the code of a number in a jsonb object, where a real is its shortest decimal.
