@@ -8,7 +8,8 @@
 //! many rows. `guc` has the settings, and `error` the errors.
 //!
 //! `unsafe` is in the crate `pg_interface`, and where PostgreSQL calls in or nodes of its planner and executor
-//! are handled: `functions::entry` and `support`, `guc`'s hooks, and the node of `customscan`; and in `cache`, which maps files.
+//! are handled: `functions::entry` and `support`, `guc`'s hooks, and the node of `customscan`; and in `cache`,
+//! which maps files.
 
 mod cache;
 #[allow(unsafe_code, reason = "nodes and callbacks of PostgreSQL's planner and executor")]
