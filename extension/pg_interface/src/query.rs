@@ -506,6 +506,7 @@ pub fn select<T>(
                 true,
                 1,
             );
+            fault::at("query: run");
             let table = pg_sys::SPI_tuptable;
             if code != pg_sys::SPI_OK_SELECT as i32 || pg_sys::SPI_processed == 0 || table.is_null()
             {

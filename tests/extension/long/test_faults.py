@@ -48,6 +48,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         connection.execute("INSERT INTO file VALUES (%s)", (grown(400, 8, seed=2),))
         values = ", ".join(f"random()::real AS f{i + 1}" for i in range(10))
         connection.execute(f"CREATE TABLE rows AS SELECT {values} FROM generate_series(1, 2000)")
+        connection.execute("CREATE TABLE behind AS SELECT 1 AS version")
         connection.execute(
             "CREATE TABLE kept (f1 real); CREATE TRIGGER kept BEFORE INSERT ON kept FOR EACH ROW"
             " EXECUTE FUNCTION pgboost_maintain_score('a', 'b', 'c', 'd')"
@@ -114,8 +115,11 @@ CASES = [
         "SELECT create_predict_function('m', 'of_m')", "SELECT drop_alias('m@best')",
         "SELECT unpin_model('m@1')", "SELECT set_baseline('m', '[]')", "SELECT feature_baseline('m')",
         "SELECT pgboost_catalog.statistics(id, 1) FROM pgboost_catalog.model",
-        "SELECT maintain_scores('rows', 'm')",
+        "SELECT maintain_scores('rows', 'm')", "SELECT pgboost_catalog.check_storable('m')",
+        "SELECT pgboost_catalog.may_predict(id) FROM pgboost_catalog.model",
+        "SELECT pgboost_catalog.owner(id) FROM pgboost_catalog.model",
     )],
+    ("query: run", "SELECT pgboost_catalog.rows_behind('behind', 1::smallint, 2)"),
     *[("source: row", f"SELECT {call}") for call in (
         f"evaluate_model('m', {SOURCE}, 'y')", f"compare_models('m', 'unseen', {SOURCE}, 'y')",
         f"partial_dependence('m', {SOURCE}, 'f1')", f"permutation_importance('m', {SOURCE}, 'y')",
@@ -158,6 +162,7 @@ CASES = [
     ("called: pgboost_mean_combine", "SELECT pgboost_catalog.mean_combine('{}', '{}')"),
     ("called: pgboost_maintain_score", "INSERT INTO kept VALUES (1) RETURNING f1"),
     ("called: pgboost_registry_changed", "SELECT drop_model('m@1')"),
+    ("called: pgboost_privilege_changed", "SELECT grant_model('m', 'public')"),
 ]  # fmt: skip
 ANSWER = f"SELECT sum(predict('m', {COLUMNS})::numeric) FROM rows"
 # Rounds that fill the caches kept for later statements, and rounds that must not add to them.
@@ -241,7 +246,7 @@ def in_subtransactions(connection: psycopg.Connection, place: str, statement: st
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    "place", ["image: opened", "batch: scored", "registry: written", "source: row"]
+    "place", ["image: opened", "batch: scored", "registry: written", "query: run", "source: row"]
 )
 def test_memory_does_not_grow(server: Cluster, place: str, kind: str) -> None:
     statement = next(statement for where, statement in CASES if where == place)
