@@ -367,26 +367,19 @@ unsafe extern "C-unwind" fn start(
 /// Only called by PostgreSQL.
 unsafe extern "C-unwind" fn nothing(_receiver: *mut pg_sys::DestReceiver) {}
 
-/// Returns the zero-based positions of primary key columns, for each table whose whole key is among the
-/// query's columns.
+/// By table, the numbers of its columns that a query returns unchanged, with their zero-based positions there.
+pub type Origins = BTreeMap<u32, BTreeMap<i32, usize>>;
+
+/// Returns the columns of tables that the query returns unchanged.
 ///
 /// # Errors
 /// [`NotOneSelect`]. PostgreSQL's are raised.
-pub fn primary_keys(query: &str, argument: &'static str) -> Result<Vec<Vec<usize>>, NotOneSelect> {
-    Spi::connect(|_| {
-        let tables = columns_of_tables(&prepare(query, argument)?);
-        let keys = tables.into_iter().filter_map(|(table, columns)| {
-            let key = key_of(Oid::from(table));
-            let places = key.iter().map(|column| columns.get(column).copied());
-            places.collect::<Option<Vec<usize>>>().filter(|places| !places.is_empty())
-        });
-        Ok(keys.collect())
-    })
+pub fn origins(query: &str, argument: &'static str) -> Result<Origins, NotOneSelect> {
+    Spi::connect(|_| Ok(origins_of(&prepare(query, argument)?)))
 }
 
-/// Returns, by table, the columns that the query returns, with their positions.
-fn columns_of_tables(prepared: &Prepared) -> BTreeMap<u32, BTreeMap<i32, usize>> {
-    let mut tables: BTreeMap<u32, BTreeMap<i32, usize>> = BTreeMap::new();
+fn origins_of(prepared: &Prepared) -> Origins {
+    let mut tables = Origins::new();
     // SAFETY: the plan is valid while SPI is connected, and has one source whose queries are analysed and
     // rewritten; entries are valid as the plan is.
     unsafe {
@@ -442,12 +435,12 @@ unsafe fn origin(
     }
 }
 
-/// The numbers of the columns of a table's primary key, none if it has no key.
-fn key_of(table: Oid) -> Vec<i32> {
+/// Returns the numbers of the columns of a locked table's primary key, none if it has no key.
+pub fn primary_key(table: Oid) -> Vec<i32> {
     let mut columns = Vec::new();
     let mut constraint = Oid::INVALID;
-    // SAFETY: the just prepared plan locks the table; a missing key gives an empty set, whose members
-    // count from `FirstLowInvalidHeapAttributeNumber`.
+    // SAFETY: a missing table or key gives an empty set, whose members count from
+    // `FirstLowInvalidHeapAttributeNumber`.
     unsafe {
         let key = pg_sys::get_primary_key_attnos(table, true, &raw mut constraint);
         let mut member = pg_sys::bms_next_member(key, -1);

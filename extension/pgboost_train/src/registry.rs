@@ -112,6 +112,20 @@ impl Registry {
         query::select(self.in_schema(statement), arguments, |row| row.get(1)).flatten()
     }
 
+    /// Returns the numbers of a table's columns that are maintained scores and their versions, whose triggers name
+    /// them.
+    pub(crate) fn maintained_columns(&self, table: Oid) -> Vec<i16> {
+        let columns = self.ask(
+            "SELECT pg_catalog.array_agg(c.number) FROM pg_catalog.pg_trigger AS t \
+             JOIN pg_catalog.pg_proc AS p ON p.oid OPERATOR(pg_catalog.=) t.tgfoid \
+             CROSS JOIN pg_catalog.unnest(t.tgattr::pg_catalog.int2[]) AS c (number) \
+             WHERE t.tgrelid OPERATOR(pg_catalog.=) $1 AND p.pronamespace OPERATOR(pg_catalog.=) $2 \
+             AND p.proname OPERATOR(pg_catalog.=) 'pgboost_maintain_score'",
+            &[table.into(), self.schema.into()],
+        );
+        columns.unwrap_or_default()
+    }
+
     /// Fails if the current user may not store a model under that name, as far as that is known before
     /// the training.
     pub(crate) fn check_storable(&self, name: &str) -> Result<()> {

@@ -4,7 +4,7 @@
 //! resolves and quotes; only such names, and columns', become part of SQL. Column names may also be
 //! those of array elements.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use pg_interface::array::{ElementType, number_elements};
@@ -57,15 +57,31 @@ impl Source {
         }
     }
 
+    /// Returns, by table, the names of the source's columns that are the table's unchanged, by their numbers there.
+    pub fn origins(&self, argument: &'static str) -> Result<BTreeMap<u32, BTreeMap<i32, String>>> {
+        let columns = self.columns(argument)?;
+        let tables = match self {
+            Source::Relation { name, .. } => query::origins(&all(name), argument)?,
+            Source::Query(query) => query::origins(query, argument)?,
+        };
+        let named = |(number, place)| {
+            let column: Option<&Column> = columns.get(place);
+            column.map(|column| (number, column.name.clone()))
+        };
+        let named = |(table, places): (u32, BTreeMap<i32, usize>)| {
+            (table, places.into_iter().filter_map(named).collect())
+        };
+        Ok(tables.into_iter().map(named).collect())
+    }
+
     /// Returns the column names of primary keys, for each table whose whole key is among the columns.
     pub fn primary_keys(&self, argument: &'static str) -> Result<Vec<Vec<String>>> {
-        let columns = self.columns(argument)?;
-        let keys = match self {
-            Source::Relation { name, .. } => query::primary_keys(&all(name), argument)?,
-            Source::Query(query) => query::primary_keys(query, argument)?,
-        };
-        let name = |place: usize| columns.get(place).map(|column| column.name.clone());
-        Ok(keys.into_iter().map(|key| key.into_iter().filter_map(name).collect()).collect())
+        let keys = self.origins(argument)?.into_iter().filter_map(|(table, columns)| {
+            let key = query::primary_key(Oid::from(table));
+            let names = key.iter().map(|number| columns.get(number).cloned());
+            names.collect::<Option<Vec<String>>>().filter(|names| !names.is_empty())
+        });
+        Ok(keys.collect())
     }
 
     /// Returns a query of whole stored rows, which saves a copy of each, if the source is a table with

@@ -137,6 +137,33 @@ def test_text_that_is_nearly_unique_is_named(trained: Callable[..., list[str]]) 
     assert not any("colour" in message for message in said if "unique" in message)
 
 
+@pytest.mark.parametrize("rows", ["SELECT * FROM ship", "ship", "SELECT * FROM crew"], ids=str)
+def test_maintained_scores_are_left_out(
+    connection: Connection, trained: Callable[..., list[str]], rows: str
+) -> None:
+    with connection.transaction(force_rollback=True):
+        connection.execute(
+            """CREATE TABLE ship AS
+                SELECT i AS age, i % 3 AS class, i % 7 AS y FROM generate_series(1, 200) AS i;
+            CREATE VIEW crew AS SELECT * FROM ship"""
+        )
+        assert not any("left out" in message for message in trained(rows))
+        connection.execute("SELECT maintain_scores('ship', 'm')")
+        connection.execute("CREATE OR REPLACE VIEW crew AS SELECT * FROM ship")
+        left = 'columns "score" and "score_version" are left out of the features because maintain_scores'
+        assert f"{left} writes them" in trained(rows)
+        assert features(connection) == ["age", "class"]
+        connection.execute("UPDATE ship SET age = age")
+        assert one(connection, "SELECT rows_behind FROM pgboost_scores") == 0
+        # Another model may learn from them.
+        named = trained(rows, ", features => '{age, score}', deploy => false")
+        assert not any("left out" in message for message in named)
+        said = trained("SELECT age, score AS before, y FROM ship", ", deploy => false")
+        assert (
+            'column "before" is left out of the features because maintain_scores writes it' in said
+        )
+
+
 def test_results_of_get_params_are_accepted(connection: Connection) -> None:
     params = {
         "objective": "binary:logistic", "base_score": None, "booster": None, "callbacks": None,

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug)]
 pub(crate) struct Roles {
     pub(crate) target: String,
-    /// `None` for all other columns.
+    /// `None` for all other columns but the maintained scores.
     pub(crate) features: Option<Vec<String>>,
     pub(crate) weight: Option<String>,
     /// The column of groups.
@@ -32,7 +32,8 @@ pub(crate) struct Roles {
 }
 
 impl Roles {
-    fn others(&self) -> BTreeSet<&str> {
+    /// Returns the columns that are no features.
+    pub(crate) fn others(&self) -> BTreeSet<&str> {
         let others = [&self.weight, &self.group, &self.label_upper_bound, &self.fold];
         let others = others.into_iter().flatten().map(String::as_str);
         others.chain([self.target.as_str()]).collect()
@@ -83,25 +84,33 @@ const NUMBERS: &str = "Cast it to a numeric type in a query.";
 
 impl ChosenColumns {
     /// Finds the columns of the roles among those of the source.
+    ///
+    /// Unless the features are named, none of them is among `left_out`.
     pub(crate) fn choose(
         there: &[Column],
         roles: &Roles,
+        left_out: &[String],
         argument: &'static str,
     ) -> Result<ChosenColumns> {
         let there = SourceColumns { columns: there, argument };
-        let target = there.scalar(&roles.target, "target", USABLE)?;
-        let weight = there.number(roles.weight.as_deref(), "weight")?;
-        let label_upper_bound = there.number(roles.label_upper_bound.as_deref(), "upper bound")?;
+        let target = there.scalar(&roles.target, "the target", USABLE)?;
+        let weight = there.number(roles.weight.as_deref(), "the weight")?;
+        let label_upper_bound =
+            there.number(roles.label_upper_bound.as_deref(), "the upper bound")?;
         let group = roles.group.as_deref().map(|name| there.group(name)).transpose()?;
         let fold = roles.fold.as_deref().map(|name| there.group(name)).transpose()?;
-        let mut features = there.features(roles.features.as_deref(), &roles.others())?;
+        let mut features = there.features(roles.features.as_deref(), &roles.others(), left_out)?;
         put_in_order(&mut features, &roles.order);
         Ok(ChosenColumns { features, target, weight, label_upper_bound, group, fold })
     }
 
     /// Finds the columns of the features alone.
     pub(crate) fn features_named(there: &[Column], names: &[String]) -> Result<Vec<UsedColumn>> {
-        SourceColumns { columns: there, argument: "source" }.features(Some(names), &BTreeSet::new())
+        SourceColumns { columns: there, argument: "source" }.features(
+            Some(names),
+            &BTreeSet::new(),
+            &[],
+        )
     }
 
     /// Returns the names of all used columns, in the order of `in_order`.
@@ -231,14 +240,15 @@ impl SourceColumns<'_> {
         &self,
         names: Option<&[String]>,
         taken: &BTreeSet<&str>,
+        left_out: &[String],
     ) -> Result<Vec<UsedColumn>> {
         let all: Vec<String>;
         let names = match names {
             Some(names) => names,
             None => {
-                let free = |name: &&str| !taken.contains(name);
-                let there = self.columns.iter().map(|column| column.name.as_str());
-                all = there.filter(free).map(str::to_owned).collect();
+                let free =
+                    |name: &String| !taken.contains(name.as_str()) && !left_out.contains(name);
+                all = self.columns.iter().map(|column| column.name.clone()).filter(free).collect();
                 &all
             }
         };
@@ -248,7 +258,7 @@ impl SourceColumns<'_> {
         while let Some(name) = rest.first() {
             let (feature, names) = match self.elements(rest)? {
                 Some(array) => array,
-                None => (self.used(name, "feature", USABLE)?, 1),
+                None => (self.used(name, "a feature", USABLE)?, 1),
             };
             if !seen.insert(feature.name.clone()) {
                 return Err(Error::ColumnTwice { column: feature.name });
@@ -267,9 +277,9 @@ impl SourceColumns<'_> {
         if names.first().is_some_and(|first| is(first)) || !is(name) {
             return Ok(None);
         }
-        let used = self.used(name, "feature", USABLE)?;
+        let used = self.used(name, "a feature", USABLE)?;
         if used.elements.is_none() {
-            return Err(unusable(self.find(name)?.1, "array of features", USABLE));
+            return Err(unusable(self.find(name)?.1, "an array of features", USABLE));
         }
         Ok(Some((UsedColumn { elements: Some(count), ..used }, count)))
     }

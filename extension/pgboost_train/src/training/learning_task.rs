@@ -159,7 +159,7 @@ fn numbers_only(columns: &ChosenColumns) -> Result<()> {
         return Err(SourceError::ColumnType {
             column: columns.target.name.clone(),
             type_name: "text".to_owned(),
-            role: "target of this objective",
+            role: "the target of this objective",
             hint: "Choose an objective for classes, or cast the target to a number.",
         }
         .into());

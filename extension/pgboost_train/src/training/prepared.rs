@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use pg_interface::report;
 use pgboost_trainer::{Feature, Job, Parameters};
 use pgrx::Spi;
+use pgrx::pg_sys::Oid;
 use row_source::{Source, SourceError};
 use serde_json::{Map, Value, json};
 
@@ -18,6 +19,7 @@ use super::start::Start;
 use crate::error::{Error, Result};
 use crate::guc;
 use crate::params::objectives::Target;
+use crate::registry::Registry;
 use crate::source::columns::{ChosenColumns, Kind, Roles};
 use crate::source::dictionary::Dictionary;
 use crate::source::record_file::{self, AllowedTargets, Dictionaries};
@@ -104,16 +106,18 @@ fn leave_out(columns: &mut ChosenColumns, dictionaries: &Dictionaries) -> Result
     if names.len() == columns.features.len() {
         return Err(Error::NoValues { column: first.clone() });
     }
-    let listed = learning_task::listed(&names.iter().map(String::as_str).collect::<Vec<_>>());
-    let (columns_are, they_are) = if names.len() > 1 {
-        ("text columns", "are left out of the features because they are")
-    } else {
-        ("text column", "is left out of the features because it is")
-    };
-    report::notice(&format!("{columns_are} {listed} {they_are} null in every row"));
+    let reason = if names.len() > 1 { "they are" } else { "it is" };
+    report::notice(&said_left_out("text column", &names, &format!("{reason} null in every row")));
     let mut empty = empty.into_iter();
     columns.features.retain(|_| empty.next() != Some(true));
     Ok(words)
+}
+
+/// Says that columns are left out of the features.
+fn said_left_out(kind: &str, names: &[String], reason: &str) -> String {
+    let listed = learning_task::listed(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let (plural, are) = if names.len() > 1 { ("s", "are") } else { ("", "is") };
+    format!("{kind}{plural} {listed} {are} left out of the features because {reason}")
 }
 
 /// Removes the values at these places, which ascend.
@@ -135,11 +139,46 @@ fn retain_profiles(profiles: &mut Value, features: &[Feature]) {
 /// Returns the used columns of a source, and the query that returns its rows.
 fn open(text: &str, roles: &Roles, argument: &'static str) -> Result<(ChosenColumns, String)> {
     let source = Source::of(text)?;
-    let columns = ChosenColumns::choose(&source.columns(argument)?, roles, argument)?;
+    let left_out = match roles.features {
+        Some(_) => Vec::new(),
+        None => maintained_columns(&source, roles, argument)?,
+    };
+    let columns = ChosenColumns::choose(&source.columns(argument)?, roles, &left_out, argument)?;
     let group = columns.group.as_ref().map(|group| group.name.as_str());
     let query = source.query(&columns.names(), group);
     let columns = if source.is_relation() { columns.in_order() } else { columns };
     Ok((columns, query))
+}
+
+/// Returns the columns that `maintain_scores` keeps, and reports them: a model that learned from its own scores
+/// could not make them.
+fn maintained_columns(
+    source: &Source,
+    roles: &Roles,
+    argument: &'static str,
+) -> Result<Vec<String>> {
+    let (registry, others) = (Registry::find()?, roles.others());
+    let mut names = Vec::new();
+    for (table, columns) in source.origins(argument)? {
+        let maintained = registry.maintained_columns(Oid::from(table));
+        let is_maintained =
+            |number: i32| maintained.iter().any(|known| i32::from(*known) == number);
+        let found = columns.into_iter().filter(|(number, _)| is_maintained(*number));
+        names.extend(found.map(|(_, name)| name).filter(|name| !others.contains(name.as_str())));
+    }
+    if !names.is_empty() {
+        let reason = if names.len() > 1 {
+            "maintain_scores writes them"
+        } else {
+            "maintain_scores writes it"
+        };
+        report::notice_with(
+            &said_left_out("column", &names, reason),
+            None,
+            Some("Name the features with the argument features to learn from scores too."),
+        );
+    }
+    Ok(names)
 }
 
 const EVAL_SOURCE: &str = "eval_source";
@@ -162,7 +201,7 @@ fn open_eval(
             return Err(SourceError::ColumnType {
                 column: column.name.clone(),
                 type_name: column.kind.xgboost().to_owned(),
-                role: "same feature in eval_source",
+                role: "the same feature in eval_source",
                 hint: "Give it the type that it has in the source.",
             }
             .into());
