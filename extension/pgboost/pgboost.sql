@@ -982,7 +982,7 @@ BEGIN
      WHERE e.extname = 'pgboost';
     EXECUTE 'SELECT EXISTS (' || scores || ')' INTO maintained USING relation;
     IF NOT maintained THEN
-        RAISE EXCEPTION 'table % has no such scores', relation USING ERRCODE = 'undefined_object',
+        RAISE EXCEPTION 'table % has no maintained scores', relation USING ERRCODE = 'undefined_object',
               HINT = 'Make them with maintain_scores.';
     END IF;
     FOR score IN EXECUTE scores USING relation LOOP
@@ -1059,8 +1059,8 @@ BEGIN
         END IF;
     END LOOP;
     IF NOT found_any THEN
-        RAISE EXCEPTION 'table % has no such scores', relation USING ERRCODE = 'undefined_object',
-              HINT = 'The view pgboost_scores lists those that there are.';
+        RAISE EXCEPTION 'table % has no maintained scores%', relation, COALESCE(' in column "' || score_column || '"', '')
+            USING ERRCODE = 'undefined_object', HINT = 'The view pgboost_scores lists those that there are.';
     END IF;
 END $$;
 COMMENT ON FUNCTION @extschema@.drop_scores(regclass, text, boolean) IS

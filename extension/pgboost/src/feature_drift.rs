@@ -58,7 +58,7 @@ fn check_type(column: &PlacedColumn, categorical: bool) -> Result<()> {
         _ => Err(SourceError::ColumnType {
             column: column.name.clone(),
             type_name: catalog::type_name(column.type_oid),
-            role: "feature of this model",
+            role: "a feature of this model",
             hint: "Cast it to a numeric type in a query.",
         }
         .into()),

@@ -25,9 +25,9 @@ error_table! {
     AmbiguousColumn { column: String } =>
         AMBIGUOUS_COLUMN, "column \"{column}\" is in the source more than once",
         hint "Give the columns of the query different names.";
-    /// A column whose type does not fit its role.
+    /// A column whose type does not fit its role, which is given with its article.
     ColumnType { column: String, type_name: String, role: &'static str, hint: &'static str } =>
-        DATATYPE_MISMATCH, "column \"{column}\" of type {type_name} cannot be the {role}",
+        DATATYPE_MISMATCH, "column \"{column}\" of type {type_name} cannot be {role}",
         hint "{hint}";
     /// No rows, or only skipped ones.
     NoRows { argument: &'static str, skipped: u64 } =>

@@ -151,7 +151,7 @@ def test_null_is_missing(connection: Connection) -> None:
      'the array of column "v" is null in the first row', "number of features"),
     ("'{}'::real[]", "22000", 'the array of column "v" is empty in the first row', "features"),
     ("ARRAY[1, 'infinity'::real]", "22003", 'a value of column "v" is infinite', None),
-    ("ARRAY['a', 'b']", "42804", 'column "v" of type text[] cannot be the feature', None),
+    ("ARRAY['a', 'b']", "42804", 'column "v" of type text[] cannot be a feature', None),
     ("ARRAY[date '2020-01-01', 'infinity']", "22003", 'a value of column "v" is infinite', None),
 ])  # fmt: skip
 def test_invalid_arrays_are_refused(

@@ -192,7 +192,7 @@ def test_every_type_is_read_as_by_predict(connection: Connection) -> None:
 
 
 @pytest.mark.parametrize(("column", "sqlstate", "words"), [
-    ("'{a,b}'::text[]", "42804", 'column "x" of type text[] cannot be the feature'),
+    ("'{a,b}'::text[]", "42804", 'column "x" of type text[] cannot be a feature'),
     ("'\\x00'::bytea", "42804", "bytea"),
     ("'infinity'::real", "22003", 'a value of column "x" is infinite or out of range for type real'),
     ("1e300::float8", "22003", "out of range"),

@@ -117,8 +117,8 @@ error_table! {
         DATATYPE_MISMATCH, "column \"{column}\" is not of type {expected}",
         hint "Name a column that does not exist yet, or one of that type.";
     ScoreExists { table: Phrase, name: String } =>
-        DUPLICATE_OBJECT, "table {table} already has such scores of model \"{name}\"",
-        hint "Stop maintaining them with drop_scores first.";
+        DUPLICATE_OBJECT, "table {table} already maintains this score of model \"{name}\"",
+        hint "Stop maintaining it with drop_scores first.";
     ScoreTaken { table: Phrase, column: String } =>
         DUPLICATE_OBJECT, "column \"{column}\" of table {table} is already a maintained score or its version",
         hint "Name another column, or stop maintaining it with drop_scores first.";
@@ -209,7 +209,11 @@ error_table! {
     /// An array that does not have one dimension; `what` is its content: features, labels or names.
     Dimensions { what: &'static str, given: usize } =>
         ARRAY_SUBSCRIPT_ERROR, "array of {what}s must have one dimension, not {given}",
-        hint ((*given == 0).then_some("Pass NULL for none."));
+        hint (match (*what, *given) {
+            (_, 0) => Some("Pass NULL for none."),
+            ("feature", 2) => Some("For an array of rows use predict_batch."),
+            _ => None,
+        });
     MatrixDimensions { given: usize } =>
         ARRAY_SUBSCRIPT_ERROR, "array of rows must have two dimensions, not {given}",
         hint (Some(if *given == 1 {

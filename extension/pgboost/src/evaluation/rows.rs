@@ -98,7 +98,7 @@ pub(crate) fn checked_weight(column: &PlacedColumn) -> Result<&PlacedColumn> {
     let error = SourceError::ColumnType {
         column: column.name.clone(),
         type_name: catalog::type_name(column.type_oid),
-        role: "weight",
+        role: "the weight",
         hint: "Cast it to a numeric type in a query.",
     };
     Err(error.into())

@@ -60,7 +60,7 @@ impl Target {
             let error = SourceError::ColumnType {
                 column: column.name.clone(),
                 type_name: catalog::type_name(column.type_oid),
-                role: "target of this model",
+                role: "the target of this model",
                 hint: "The target is a number, or the label of a class if the model has labels.",
             };
             return Err(error.into());

@@ -217,9 +217,8 @@ fn checked_metrics(value: &Value) -> Result<Vec<String>> {
     let one = |value: &Value| match value.as_str() {
         Some(name) if objectives::metric_exists(name) => Ok(name.to_owned()),
         _ => {
-            let allowed =
-                known_names("a metric, or an array of them", value, objectives::metric_names());
-            Err(wrong("eval_metric", allowed, value))
+            let metric = known_names("a metric", value, objectives::metric_names());
+            Err(wrong("eval_metric", format!("{metric}, or an array of metrics"), value))
         }
     };
     match value {
