@@ -100,7 +100,8 @@ def test_a_table_and_a_query(
     model.fit(frame, known["churned?"])
     columns = "price, visits, paid, half" if kind == "array" else "*"
     query = f"/* 100 % */ SELECT {columns} FROM {NAME} WHERE city IS NOT NULL AND city <> 'none%'"
-    for source in (query, f"({query});", *[NAME] * (kind in OF_ALL_ROWS)):
+    ended = f"{query} AND city <> $$it's; --$$ AND city <> E'\\';' ; -- it's /* ;\n /* /* ; */ */;"
+    for source in (query, f"({query});", ended, *[NAME] * (kind in OF_ALL_ROWS)):
         found = same(model, source, check=source)
         assert found.rows == len(rows if source == NAME else known)
 

@@ -124,7 +124,7 @@ pub fn begins_like_a_query(text: &str) -> bool {
         if let Some(comment) = rest.strip_prefix("--") {
             rest = comment.split_once('\n').map_or("", |(_, after)| after);
         } else if let Some(comment) = rest.strip_prefix("/*") {
-            rest = comment.split_once("*/").map_or("", |(_, after)| after);
+            rest = after_comment(comment).unwrap_or_default();
         } else {
             break;
         }
@@ -133,6 +133,22 @@ pub fn begins_like_a_query(text: &str) -> bool {
     let (word, after) = rest.split_at(end);
     // A table may be called "values", but then nothing follows.
     !after.trim().is_empty() && FIRST_WORDS.iter().any(|first| word.eq_ignore_ascii_case(first))
+}
+
+/// Returns what follows a comment, which may contain others, given all behind its beginning.
+fn after_comment(mut rest: &str) -> Option<&str> {
+    let mut depth = 1;
+    while depth > 0 {
+        rest = rest.get(rest.find(['/', '*'])?..)?;
+        let sign = rest.get(..2).unwrap_or(rest);
+        depth = match sign {
+            "/*" => depth + 1,
+            "*/" => depth - 1,
+            _ => depth,
+        };
+        rest = rest.get(if matches!(sign, "/*" | "*/") { 2 } else { 1 }..)?;
+    }
+    Some(rest)
 }
 
 /// Returns whether a text has consecutive words or signs that no name has: `customers WHERE id < 9`.
@@ -324,12 +340,24 @@ mod tests {
 
     #[test]
     fn queries_are_distinguished_from_names() {
-        for query in
-            ["select 1", " (SELECT 1)", "-- a\nWITH x AS (SELECT 1) TABLE x", "/* b */ values(1)"]
-        {
+        for query in [
+            "select 1",
+            " (SELECT 1)",
+            "-- a\nWITH x AS (SELECT 1) TABLE x",
+            "/* b */ values(1)",
+            "/*/* b */ é* **/select 1",
+        ] {
             assert!(begins_like_a_query(query), "{query}");
         }
-        for name in ["flights", "\"select\"", "public.flights", "selected", "select", "values "] {
+        for name in [
+            "flights",
+            "\"select\"",
+            "public.flights",
+            "selected",
+            "select",
+            "values ",
+            "/*/* b */ select 1",
+        ] {
             assert!(!begins_like_a_query(name), "{name}");
         }
     }

@@ -19,9 +19,13 @@ from .frames import numbers, type_of
 from .inputs import Inputs
 from .rows import MAX_COLUMNS, without_feature
 
+# A comment may have others in it.
+_COMMENT = r"--[^\n]*|/\*(?s:/\*.*?\*/|(?!\*/).)*\*/"
 # As the server tells a query from a name.
-_QUERY = re.compile(
-    r"(?:\s|\(|--.*\n|/\*(?s:.*?)\*/)*(?:select|with|values|table)\b\s*[^\s]", re.IGNORECASE
+_QUERY = re.compile(rf"(?:\s|\(|{_COMMENT})*(?:select|with|values|table)\b\s*[^\s]", re.IGNORECASE)
+_TOKEN = re.compile(
+    rf"""e'(?:[^'\\]|\\.)*'|'[^']*'|"[^"]*"|(\$\w*\$).*?\1|\w[\w$]*|(?P<blank>[\s;]|{_COMMENT})|.""",
+    re.DOTALL | re.IGNORECASE,
 )
 _REAL = 700
 # PostgreSQL cuts names of columns after these bytes.
@@ -30,13 +34,19 @@ _NAME = 63
 _NOT_IN_JSON = {1042, 1082, 1114, 1184}
 
 
+def _without_end(query: str) -> str:
+    """Returns a query without the semicolon that ends it, and without comments around that."""
+    tokens = [token for token in _TOKEN.finditer(query) if token["blank"] is None]
+    return query[: tokens[-1].end()]
+
+
 class Table:
     """A source of rows, with the names of its columns and the OIDs of their types."""
 
     def __init__(self, database: Database, source: str) -> None:
         self._database = database
         if _QUERY.match(source):
-            self._source = sql.SQL("({})").format(sql.SQL(source.strip().rstrip(";")))
+            self._source = sql.SQL("({})").format(sql.SQL(_without_end(source)))
         else:
             query = sql.SQL("SELECT %s::pg_catalog.regclass::pg_catalog.text")
             ((name,),) = database.fetched(query, [source])[1]

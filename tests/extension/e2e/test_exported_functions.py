@@ -108,6 +108,29 @@ def test_the_rows_of_a_query_have_the_librarys_margins(
         bare.execute(query.format("*", "churn_rows"), ("SELECT id, 1 AS s0 FROM kept",))
 
 
+@pytest.mark.parametrize("end", [
+    ";", " ;\n", ";;", "; -- a; comment", "; /* a; /* nested; */ comment */ ;", "-- it's;\n ;--",
+])  # fmt: skip
+def test_a_query_may_end_in_a_semicolon(bare: Connection, end: str) -> None:
+    rows = "SELECT count(*), sum(margin) FROM churn_rows_margin(%s)"
+    query = columns_of("(SELECT *, 'a; b' AS \"c;\", $$;$$ AS d FROM kept) AS k -- ;").rpartition(
+        "--"
+    )[0]
+    assert query.count(";") > 3
+    expected = bare.execute(rows, (query,)).fetchone()
+    assert bare.execute(rows, (query + end,)).fetchone() == expected
+
+
+@pytest.mark.parametrize("query", [
+    "{}; SELECT 2 AS id", "{}; WHERE false", "{}; ) AS q", "{};;;x", "{} WHER id > 0;", "{} WHERE 'a;", ";",
+    "",
+])  # fmt: skip
+def test_what_is_not_one_query_is_a_syntax_error(bare: Connection, query: str) -> None:
+    rows = columns_of().rpartition("--")[0]
+    with pytest.raises(errors.SyntaxError):
+        bare.execute("SELECT churn_rows(%s)", (query.format(rows),))
+
+
 def test_many_trees_take_turns_over_the_rows_of_a_query(
     connection: Connection, bare: Connection, cluster: Cluster, rows: np.ndarray
 ) -> None:

@@ -30,7 +30,8 @@ def test_table_view_and_query_give_the_same_model(connection: Connection) -> Non
     connection.execute('CREATE SCHEMA "a b"; CREATE TABLE "a b"."C""d" AS SELECT * FROM rows')
     sources = [
         "rows", "seen", "public.rows", '"a b"."C""d"', "SELECT * FROM rows", " ( TABLE rows )",
-        "-- a comment\nWITH w AS (SELECT * FROM rows) SELECT * FROM w;", "/* b */ select * from rows",
+        "-- a comment\nWITH w AS (SELECT * FROM rows) SELECT * FROM w;", "/* /* b */ */ select * from rows",
+        "SELECT * FROM rows ; -- a; comment\n /* b; */;",
         f"VALUES {', '.join(f'({i}::real, {i % 7}::real, {i * 2}::real)' for i in range(1, 501))}",
     ]  # fmt: skip
     digests = [_digest(connection, source) for source in sources[:-1]]

@@ -3,6 +3,9 @@
 //! The function that puts a query around the user's looks at the types first, by a query that reads no row and
 //! in whose plan nothing is left of the user's. So each column has one expression, for its type alone. Expressions of
 //! the user's are kept from being computed twice.
+//!
+//! A semicolon may end the user's query. Where the last one does is left to PostgreSQL's parser: what follows it
+//! also follows the whole statement, so that anything but blanks and comments is an error.
 
 use super::UnknownCategory;
 use super::catalog::in_pg_catalog;
@@ -128,10 +131,21 @@ const READ: &str = "  t oid[];
   w text;
   y text;
   given text := '';
+  asked text;
+  ending CONSTANT text := E'\\n) AS q WHERE false) AS q ON true';
   is_twice bool := false;
 BEGIN
   IF $1 IS NULL THEN RAISE EXCEPTION 'query cannot be null' USING ERRCODE := '22004'; END IF;
-  FOR t IN EXECUTE concat(described, $1, E'\\n) AS q WHERE false) AS q ON true') LOOP END LOOP;
+  asked := $1;
+  LOOP
+    BEGIN
+      FOR t IN EXECUTE concat(described, asked, ending, substr($1, length(asked) + 1)) LOOP END LOOP;
+      EXIT;
+    EXCEPTION WHEN syntax_error OR invalid_cursor_definition THEN
+      asked := substring(asked, '^(.*);');
+      IF asked IS NULL THEN EXECUTE concat(described, $1, ending); END IF;
+    END;
+  END LOOP;
   FOR i IN 1..cardinality(names) LOOP
     b := t[i];
     LOOP
@@ -206,6 +220,6 @@ BEGIN
     is_twice := is_twice OR strpos(substr(v, strpos(v, x) + 1), x) > 0;
   END LOOP;
   RETURN concat(head, 'SELECT q.id::pg_catalog.text AS id', given, ' FROM (',
-    CASE WHEN is_twice THEN 'SELECT * FROM (' END, $1, E'\\n) AS q',
+    CASE WHEN is_twice THEN 'SELECT * FROM (' END, asked, E'\\n) AS q',
     CASE WHEN is_twice THEN ' OFFSET 0) AS q' END, ' OFFSET 0', tail);
 END";
