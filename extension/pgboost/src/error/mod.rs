@@ -116,6 +116,9 @@ error_table! {
     ScoreColumn { column: String, expected: &'static str } =>
         DATATYPE_MISMATCH, "column \"{column}\" is not of type {expected}",
         hint "Name a column that does not exist yet, or one of that type.";
+    SameColumn { column: String } =>
+        DUPLICATE_COLUMN, "score_column and version_column are both \"{column}\"",
+        hint "Name different columns; PostgreSQL cuts names after 63 bytes.";
     ScoreExists { table: Phrase, name: String } =>
         DUPLICATE_OBJECT, "table {table} already maintains this score of model \"{name}\"",
         hint "Stop maintaining it with drop_scores first.";

@@ -37,6 +37,9 @@ fn pgboost_maintain_scores(
     let version = optional_text(version_column, "version_column")?;
     let version =
         version.map_or_else(|| suffixed(score, "_version"), |name| cut(name, MAX_BYTES).to_owned());
+    if version == score {
+        return Err(Error::SameColumn { column: version }.into());
+    }
     let asked = required_text(output, "output")?;
     let (output, kind, score_type, type_oid) = OUTPUTS
         .into_iter()
