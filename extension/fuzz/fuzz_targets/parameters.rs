@@ -62,14 +62,14 @@ fn sorted(parameters: &Parameters) -> Option<Vec<(&'static str, String)>> {
     Some(settings)
 }
 
-/// Checks that a value passed to libxgboost is the caller's, and in range.
+/// Checks that a value passed to libxgboost is the caller's, and in range. A parameter that is null is not given.
 fn check_value(
     rule: ValueRule,
     text: &str,
     object: &Value,
     names: impl Iterator<Item = &'static str>,
 ) {
-    let given = || names.filter_map(|name| object.get(name));
+    let given = || names.filter_map(|name| object.get(name)).filter(|value| !value.is_null());
     let number = || text.parse::<f64>().expect("a number");
     match rule {
         ValueRule::Number(min, max) => {
