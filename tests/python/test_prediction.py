@@ -227,6 +227,8 @@ def test_frames_are_matched_by_names_and_arrays_by_position(
         assert pgboost.verify(connection, "number", regressor, FRAME)
     with pytest.raises(ValueError, match=f"no column '{FRAME.columns[0]}'"):
         pgboost.predict(connection, "number", FRAME.drop(columns=FRAME.columns[0]))
+    with pytest.raises(ValueError, match=f"no column '{FRAME.columns[0]}'"):
+        pgboost.verify(connection, "number", regressor, FRAME.drop(columns=FRAME.columns[0]))
     assert pgboost.predict(connection, "number", FRAME[:0]).shape == (0,)
 
 

@@ -175,7 +175,7 @@ def test_codes_of_a_slice_are_warned_of() -> None:
 
 def test_the_engine_is_named_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gbtrees", None)
-    with pytest.raises(pgboost.MissingLibraryError, match="pip install gbtrees"):
+    with pytest.raises(pgboost.MissingLibraryError, match="make wheel and pip install"):
         pgboost.export_sql(FITTED["XGBRegressor"](), "churn")
 
 

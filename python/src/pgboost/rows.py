@@ -97,10 +97,13 @@ class Rows:
 def of_features(frame: Any, features: Sequence[str] | None, by_position: bool) -> Rows:
     """Returns the columns that are a model's features, in its order.
 
-    Columns without names stay as they are, and with `by_position` those of which some are no features.
+    Columns without names stay as they are, and with `by_position` as many as there are features, if some of
+    them have other names.
     """
     frame = framed(frame)
-    names = {str(name): name for name in getattr(frame, "columns", ())}
+    columns = getattr(frame, "columns", ())
+    by_position = by_position and len(columns) == len(features or ())
+    names = {str(name): name for name in columns}
     names = {**{joined(name): name for name in names.values()}, **names}
     absent = [feature for feature in features or () if feature not in names]
     if features and not absent:

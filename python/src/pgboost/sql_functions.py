@@ -135,7 +135,10 @@ def _engine() -> ModuleType:
     try:
         return import_module("gbtrees")
     except ImportError as error:
-        message = f"the engine writes the script ({error}): pip install gbtrees"
+        message = (
+            f"the engine writes the script ({error}): in a clone of pgboost, make wheel and"
+            " pip install .build/wheel/*.whl"
+        )
         raise MissingLibraryError(message) from error
 
 
