@@ -29,6 +29,8 @@ _CONDITIONS = (
     "IsTrueCondition",
     "IsMissingInCondition",
 )
+# From what YDF has of a leaf to the leaf's values.
+Leaf = Callable[[Any], list[float]]
 _LINKS = {"IDENTITY": "identity", "SIGMOID": "logistic", "SOFTMAX": "softmax"}
 _NEAR = Tolerance(rtol=2**-19, tie=2**-20)
 # The second of two classes is predicted from a probability of a half on.
@@ -38,12 +40,16 @@ _BELOW_HALF = float(np.nextafter(np.float32(0.5), np.float32(0)))
 def model_file(model: Any, rounds: int | None = None) -> ModelFile:
     if rounds is not None:
         refuse(model, "has no rounds here: train it with fewer trees")
-    found = ensemble_of(model)
+    is_boosted = isinstance(model, ydf.GradientBoostedTreesModel)
+    if not is_boosted and not isinstance(model, ydf.RandomForestModel):
+        refuse(model, "is not scored: gradient boosted trees, random forests and CART are")
+    is_slow = _is_slow(model)
+    found = _ensemble(model, is_boosted, is_slow)
     features = model.input_features()
     names = [feature.name for feature in features]
     flags = [number for number, one in enumerate(features) if one.semantic.name == "BOOLEAN"]
     content = found.file(type(model).__name__, len(names), names)
-    options = {"use_slow_engine": True} if _is_slow(model) else {}
+    options = {"use_slow_engine": True} if is_slow else {}
     functions: dict[str, Any] = {
         "values": lambda frame: model.predict(frame, **options),
         "tolerance": _NEAR if found.labels else EXACT,
@@ -69,10 +75,7 @@ def _is_slow(model: Any) -> bool:
     return not model.list_compatible_engines()
 
 
-def ensemble_of(model: Any) -> Ensemble:
-    is_boosted = isinstance(model, ydf.GradientBoostedTreesModel)
-    if not is_boosted and not isinstance(model, ydf.RandomForestModel):
-        refuse(model, "is not scored: gradient boosted trees, random forests and CART are")
+def _ensemble(model: Any, is_boosted: bool, is_slow: bool) -> Ensemble:
     task = model.task().name
     if task not in ("CLASSIFICATION", "REGRESSION", "RANKING"):
         refuse(model, f"has the task {task}: scored are CLASSIFICATION, REGRESSION and RANKING")
@@ -80,8 +83,7 @@ def ensemble_of(model: Any) -> Ensemble:
     if labels and len(labels) < 2:
         refuse(model, "was trained on one class")
     columns = _Columns(model)
-    found = _boosted(model, labels) if is_boosted else _forest(model, labels)
-    values = _leaf_values(model, labels, is_boosted)
+    found, values = (_boosted if is_boosted else _forest)(model, labels, is_slow)
     for number, root in enumerate(tree.root for tree in model.iter_trees()):
         nodes = _Nodes(columns, values)
         nodes.add(root)
@@ -92,14 +94,14 @@ def ensemble_of(model: Any) -> Ensemble:
     return found
 
 
-def _boosted(model: Any, labels: list[str] | None) -> Ensemble:
+def _boosted(model: Any, labels: list[str] | None, is_slow: bool) -> tuple[Ensemble, Leaf]:
     if model._model.loss() == _POISSON:
         refuse(model, "has the loss POISSON, of which YDF bounds the margins: it is not scored")
     if labels and model.output_logits():
         refuse(model, "gives logits: call set_output_logits(False), predict_margin has them")
     base = [float(number) for number in model.initial_predictions()]
     outputs = int(model.num_trees_per_iteration())
-    others = {"base": base, "sum_type": "float64" if _is_slow(model) else "float32"}
+    others = {"base": base, "sum_type": "float64" if is_slow else "float32"}
     found = Ensemble([], ydf.__version__, outputs, others=others)
     found.link = _LINKS[model.activation().name]
     found.others["round_starts"] = list(range(0, model.num_trees() + 1, outputs))
@@ -109,35 +111,23 @@ def _boosted(model: Any, labels: list[str] | None) -> Ensemble:
         found.task = "binary" if outputs == 1 else "multiclass"
     if found.task == "binary":
         found.others |= {"class_by": "value", "class_threshold": _BELOW_HALF}
-    return found
+    return found, lambda value: [value.value]
 
 
-def _forest(model: Any, labels: list[str] | None) -> Ensemble:
+def _forest(model: Any, labels: list[str] | None, is_slow: bool) -> tuple[Ensemble, Leaf]:
     """Describes a forest: YDF divides leaves of numbers by the number of trees before it adds them.
 
     Its slow engine divides their sum. Of classes it adds shares in single precision up to 1; doubles are
     nearer to the share of the votes.
     """
-    if labels is None and not _is_slow(model):
-        return Ensemble([], ydf.__version__, others={"sum_type": "float32"})
-    others: dict[str, Any] = {"divisor": float(model.num_trees())}
+    count = model.num_trees()
+    if labels is None and not is_slow:
+        trees = np.float32(count)
+        found = Ensemble([], ydf.__version__, others={"sum_type": "float32"})
+        return found, lambda value: [float(np.float32(value.value) / trees)]
+    others: dict[str, Any] = {"divisor": float(count)}
     if labels is None:
-        return Ensemble([], ydf.__version__, others=others)
-    if len(labels) > 2:
-        return Ensemble([], ydf.__version__, len(labels), "multiclass", others=others)
-    others |= {"class_by": "value", "class_threshold": _BELOW_HALF}
-    return Ensemble([], ydf.__version__, 1, "binary", others=others)
-
-
-def _leaf_values(
-    model: Any, labels: list[str] | None, is_boosted: bool
-) -> Callable[[Any], list[float]]:
-    """Returns the function from what YDF has of a leaf to the leaf's values."""
-    if is_boosted or (labels is None and _is_slow(model)):
-        return lambda value: [value.value]
-    if labels is None:
-        trees = np.float32(model.num_trees())
-        return lambda value: [float(np.float32(value.value) / trees)]
+        return Ensemble([], ydf.__version__, others=others), lambda value: [value.value]
     takes_all = model.winner_takes_all()
 
     def shares(value: Any) -> list[float]:
@@ -146,7 +136,10 @@ def _leaf_values(
             found = [float(place == int(np.argmax(found))) for place in range(len(found))]
         return found if len(found) > 2 else found[1:]
 
-    return shares
+    if len(labels) > 2:
+        return Ensemble([], ydf.__version__, len(labels), "multiclass", others=others), shares
+    others |= {"class_by": "value", "class_threshold": _BELOW_HALF}
+    return Ensemble([], ydf.__version__, 1, "binary", others=others), shares
 
 
 class _Columns:
@@ -211,7 +204,7 @@ def _dtype(spec: Any) -> str:
 class _Nodes:
     """The arrays of a tree, the root first."""
 
-    def __init__(self, columns: _Columns, values: Callable[[Any], list[float]]) -> None:
+    def __init__(self, columns: _Columns, values: Leaf) -> None:
         self.columns, self.values = columns, values
         self.rows: list[list[Any]] = []
         self.leaves: list[list[float]] = []
