@@ -319,9 +319,12 @@ def test_quantiles_that_cross(identical: Same, make: str) -> None:
     identical(model.get_booster() if make == "booster" else model, FRAME)
 
 
+@pytest.mark.parametrize("dropped", [{}, {"rate_drop": 0.3}], ids=["none", "some"])
 @pytest.mark.parametrize("seed", range(4))
-def test_dart_is_as_near_as_its_sums_are_rounded(same: Same, seed: int) -> None:
-    options = {"booster": "dart", "rate_drop": 0.3, "n_estimators": 30, "random_state": seed}
+def test_dart_is_as_near_as_its_sums_are_rounded(
+    same: Same, seed: int, dropped: dict[str, Any]
+) -> None:
+    options = {"booster": "dart", "n_estimators": 30, "random_state": seed, **dropped}
     same(xgboost.XGBRegressor(**options).fit(FRAME, CLASSES + FRAME.a), FRAME)
 
 
