@@ -228,6 +228,21 @@ def test_texts_of_a_csv_that_pandas_takes_for_missing(
     assert_done(found, "400 rows: all the same\n")
 
 
+def test_any_text_of_a_csv_is_a_category_of_catboost(
+    run: Command, connection: Connection, tmp_path: Path
+) -> None:
+    """The model has their hashes alone, and refuses missing values."""
+    codes = np.resize(["NA", "null", "", "x", "1"], models.ROWS)
+    frame = models.numbers()[["whole"]].assign(code=codes)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    model = catboost.CatBoostRegressor(iterations=9, cat_features=["code"], **models.SILENT)
+    model.fit(frame, frame["whole"] + 5 * (frame["code"] == "NA") + 9 * (frame["code"] == ""))
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(model))
+    pgboost.push(connection, "texts", model)
+    given = (tmp_path / "model.pkl", "--name", "texts", "--rows", tmp_path / "rows.csv")
+    assert_done(run("verify", *given), "400 rows: all the same\n")
+
+
 def test_versions_and_tables(run: Command, connection: Connection, tmp_path: Path) -> None:
     frame = models.numbers()[["whole", "flag"]]
     model = lightgbm.LGBMRegressor(n_estimators=9, verbose=-1).fit(frame, models.target(frame))

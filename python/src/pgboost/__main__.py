@@ -225,7 +225,7 @@ def _rows(path: Path, file: ModelFile) -> Any:
         frame = pandas.read_csv(path, dtype=dict.fromkeys(texts, str))
         # pandas takes "NA", "None" and others for missing, which may be categories.
         for name in given:
-            is_known = written[name].isin(texts[name]) & (written[name] != "")
+            is_known = written[name].isin(texts[name]) & (written[name] != "") | inputs.hashed
             frame[name] = frame[name].where(~is_known, written[name])
     known = {"feature_names": [name for name in names if name in frame]}
     return frame if inputs.plain else as_fitted(frame, inputs, known)

@@ -27,6 +27,8 @@ class Inputs:
     # The values of categorical features. They are of pandas' category type, unless `plain`.
     categories: Mapping[int, Sequence[Any]] = field(default_factory=dict)
     plain: bool = False
+    # Whether the model has hashes of categories, so that it knows any text.
+    hashed: bool = False
     # The categorical features of which the model has only codes.
     coded: Collection[int] = ()
     missing: bool = True

@@ -99,6 +99,7 @@ def _inputs(model: Any) -> Inputs:
         names=names,
         categories=dict.fromkeys(model.get_cat_feature_indices(), _CATEGORIES),
         plain=True,
+        hashed=True,
     )
 
 
