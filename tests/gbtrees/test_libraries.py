@@ -1,5 +1,7 @@
 """Fitted models of each library, which the wheel predicts and explains with the library's own bits."""
 
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -157,6 +159,24 @@ def test_a_masked_array_has_categories_and_is_read_by_its_type() -> None:
     for dtype in ("datetime64[s]", complex):
         with pytest.raises(gbtrees.GbtreesError, match="the rows are of the type"):
             engine.predict(np.ma.masked_array(np.zeros((2, FRAME.shape[1]), dtype), False))
+
+
+def test_categories_keep_digits_that_doubles_do_not_have() -> None:
+    near = [2**53, 2**53 + 1, 7]
+    codes = np.arange(len(FRAME)) % 3
+    X = pd.DataFrame({"k": pd.Categorical.from_codes(codes, pd.Index(near)), "x": FRAME.other})
+    model = xgboost.XGBRegressor(**QUICK, enable_categorical=True).fit(X, codes == 1)
+    engine, expected = gbtrees.Model(model), margins(model, X)
+    assert expected[0] != expected[1]
+    for values in (near, [Decimal(one) for one in near], [Fraction(one) for one in near]):
+        given = pd.Series(values, dtype=object)[codes].to_numpy()
+        assert same(engine.margins(X.assign(k=given)), expected)
+    none = [Decimal("NaN"), None, float("nan")]
+    given = X.assign(k=pd.Series(none, dtype=object)[codes].to_numpy())
+    missing = X.assign(k=pd.Categorical([None] * len(X), categories=near))
+    assert same(engine.margins(given), margins(model, missing))
+    with pytest.raises(gbtrees.GbtreesError, match="is no category"):
+        engine.predict(X.assign(k=Decimal("7.5")))
 
 
 def test_unknown_categories_are_errors_or_missing_as_in_the_library() -> None:

@@ -159,7 +159,7 @@ impl Engine {
             return Ok(self.model.category(feature, Category::Text(&text)));
         }
         if !value.is_instance_of::<PyFloat>()
-            && let Ok(number) = value.extract::<i64>()
+            && let Some(number) = whole(value)
         {
             return Ok(self.model.category(feature, Category::Integer(number)));
         }
@@ -324,6 +324,15 @@ impl Engine {
         let out = Array2::from_shape_vec((count, work.width), out).map_err(|_| too_large())?;
         Ok(PyArray2::from_owned_array(py, out).into_any())
     }
+}
+
+/// Returns an integer, or a decimal that is whole, with all of its digits.
+fn whole(value: &Bound<'_, PyAny>) -> Option<i64> {
+    value.extract().ok().or_else(|| {
+        let ratio = value.call_method0("as_integer_ratio").ok()?;
+        let (number, 1) = ratio.extract::<(i64, i64)>().ok()? else { return None };
+        Some(number)
+    })
 }
 
 /// Options of reading a file.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -230,6 +231,7 @@ def _listed(column: Any) -> Iterable[Any]:
 
 def _is_missing(value: Any) -> bool:
     is_nan = isinstance(value, (float, np.floating)) and np.isnan(value)
+    is_nan |= isinstance(value, Decimal) and value.is_nan()
     return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
 
 
