@@ -77,6 +77,31 @@ def test_metrics_are_scikit_learns(connection: Connection, model: xgboost.XGBReg
     assert value == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:identifier .* will be truncated")
+def test_sources_have_the_names_that_postgresql_cuts(connection: Connection) -> None:
+    """A row of a table does not, but the feature can be no other column."""
+    names = {"single": "single " + "é" * 40, "whole": "w" * 64}
+    sent = xgboost.XGBRegressor(n_estimators=9).fit(FRAME.rename(columns=names), NUMBER)
+    pgboost.push(connection, "long", sent)
+    pgboost.push(connection, "short", xgboost.XGBRegressor(n_estimators=9).fit(FRAME, NUMBER))
+    long = ROWS.rename(columns={**names, "target": "t" * 70})
+    expected = pgboost.evaluate(connection, "short", ROWS, "target")
+    pd.testing.assert_frame_equal(pgboost.evaluate(connection, "long", long, "t" * 70), expected)
+    pgboost.set_baseline(connection, "long", long)
+    drift = pgboost.drift(connection, "long", long)
+    assert drift.feature.tolist() == [names.get(name, name) for name in FRAME]
+    found = pgboost.partial_dependence(connection, "long", long, names["single"])
+    other = pgboost.partial_dependence(connection, "short", ROWS, "single")
+    assert found.set_axis(other.columns, axis=1).equals(other)
+    found = pgboost.permutation_importance(connection, "long", long, "t" * 70, seed=1)
+    assert set(found.feature) == {names.get(name, name) for name in FRAME}
+    twins = f'SELECT 1 AS "{"w" * 63}", * FROM (VALUES (1, 2)) AS t(other, y)'
+    two = pd.DataFrame({"w" * 63: [1, 2], "w" * 64: [2, 1]})
+    pgboost.push(connection, "twins", xgboost.XGBRegressor(n_estimators=1).fit(two, [1, 2]))
+    with pytest.raises(pgboost.InvalidDataError, match=f'column "{"w" * 64}" is not in the source'):
+        pgboost.evaluate(connection, "twins", twins, "y")
+
+
 def test_losses_of_estimators_choose_the_metrics(connection: Connection) -> None:
     numbers = NUMBERS.astype(float)
     rows = numbers.assign(target=NUMBER)

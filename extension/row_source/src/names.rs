@@ -5,6 +5,8 @@
 //! PostgreSQL identifier. Array elements are named by their subscripts: `image[1]`, `image[2]` and so
 //! on.
 
+use std::collections::{HashMap, HashSet};
+
 /// Maximum length of a name in bytes.
 pub const MAX_BYTES: usize = 63;
 
@@ -25,6 +27,18 @@ pub fn check(name: &str) -> Result<&str, &'static str> {
     } else {
         Ok(name)
     }
+}
+
+/// Returns the names as PostgreSQL has cut those of columns, except where two would be the same.
+pub fn stored<'a>(names: &[&'a str], is_column: impl Fn(&str) -> bool) -> Vec<&'a str> {
+    let cut = |name: &'a str| name.get(..name.floor_char_boundary(MAX_BYTES)).unwrap_or(name);
+    let mut whole: HashMap<&str, HashSet<&str>> = HashMap::new();
+    for name in names {
+        whole.entry(cut(name)).or_default().insert(name);
+    }
+    let is_one = |name| whole.get(cut(name)).is_some_and(|names| names.len() == 1);
+    let is_cut = |name: &'a str| name.len() > MAX_BYTES && is_one(name) && is_column(cut(name));
+    names.iter().map(|name| if is_cut(name) { cut(name) } else { name }).collect()
 }
 
 /// Returns the names of an array's elements.
@@ -72,6 +86,18 @@ pub fn hint(nearest: Option<&str>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_cut_where_they_stay_different() {
+        let (long, twin) = ("x".repeat(62) + "é", "x".repeat(62) + "à");
+        let short = "x".repeat(62);
+        let column = |name: &str| name == short;
+        assert_eq!(stored(&[&long, "a", &long], column), [&short, "a", &short]);
+        assert_eq!(stored(&[&long, "a"], |_| false), [&long, "a"]);
+        for other in [&twin, &short] {
+            assert_eq!(stored(&[&long, other], column), [&long, other]);
+        }
+    }
 
     #[test]
     fn elements_are_found_by_name() {

@@ -222,7 +222,7 @@ impl Source {
     /// Returns the query of the rows, and the places of the named columns. Rows of a relation have only
     /// these columns, unless they are read as stored, and are ordered by the group column. Names
     /// `image[1]`, `image[2]` and so on are elements of a column `image`, unless there are columns of
-    /// these names.
+    /// these names. A longer name than PostgreSQL's means the column of which the name was cut.
     ///
     /// # Errors
     /// Those of [`find`], and [`Error::NotOneSelect`].
@@ -235,11 +235,13 @@ impl Source {
         let columns = self.columns(argument)?;
         let whole = self.whole_rows().filter(|_| group.is_none());
         let picks = self.is_relation() && whole.is_none();
+        let is_column = |name: &str| columns.iter().any(|column| column.name == name);
+        let stored = names::stored(names, is_column);
         let mut asked: Vec<&str> = Vec::new();
         let mut placed = Vec::with_capacity(names.len());
         while let Some(rest) = names.get(placed.len()..).filter(|rest| !rest.is_empty()) {
             let array = elements_of(&columns, rest);
-            let name = array.or_else(|| Some((*rest.first()?, 1)));
+            let name = array.or_else(|| Some((*stored.get(placed.len())?, 1)));
             let Some((name, count)) = name else { break };
             let (position, column) = find(&columns, name, argument)?;
             let position = if picks { asked.len() } else { position };
