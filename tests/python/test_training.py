@@ -54,6 +54,17 @@ def test_a_frame_a_table_and_a_query(connection: Connection) -> None:
         pgboost.train(connection, "numbers", frame, "y", {"max_dept": 3})
 
 
+@pytest.mark.filterwarnings("ignore:identifier .* will be truncated")
+def test_names_that_postgresql_cuts_are_found_again(connection: Connection) -> None:
+    long = FRAME.rename(columns={"single": "single " + "é" * 40})
+    model = PgboostRegressor(connection, "cut", rounds=3).fit(long, TARGET)
+    expected = PgboostRegressor(connection, "whole", rounds=3).fit(FRAME, TARGET).predict(FRAME)
+    np.testing.assert_array_equal(model.predict(long), expected)
+    twins = long.assign(**{"single " + "é" * 41: 0.0})
+    with pytest.raises(pgboost.InvalidDataError, match="no column 'single éé"):
+        pgboost.predict(connection, model.model_, twins)
+
+
 def test_parameters_of_a_wrapper_may_be_given(connection: Connection) -> None:
     """They have NaN, which JSON has not, as the number that is missing."""
     params = xgboost.XGBRegressor(max_depth=2).get_params()

@@ -29,6 +29,8 @@ _BY_CLASS = {
     str: "text",
 }
 _NUMBERS = {"boolean", "bigint", "numeric", "double precision"}
+# PostgreSQL cuts names of columns after these bytes.
+NAME_BYTES = 63
 TIMES = {"date", "timestamp", "timestamptz"}
 # PostgreSQL's JSON has infinity as text.
 _INFINITIES = {math.inf: "Infinity", -math.inf: "-Infinity"}
@@ -81,6 +83,11 @@ def _of_polars(column: Any) -> Any:
 def joined(name: Any) -> str:
     """Returns a column's name, of which XGBoost joins the levels by blanks."""
     return " ".join(map(str, name)) if isinstance(name, tuple) else str(name)
+
+
+def cut_name(name: str) -> str:
+    """Returns the name that PostgreSQL gives a column."""
+    return name.encode(errors="surrogatepass")[:NAME_BYTES].decode(errors="ignore")
 
 
 def columns_of(frame: Any) -> list[tuple[str, Any]]:

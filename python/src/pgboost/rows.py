@@ -5,6 +5,7 @@ Missing values are NULL. Predictions create nothing, so a standby can make them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +14,17 @@ from psycopg import sql
 
 from .errors import InvalidDataError, translated
 from .extension import Extension
-from .frames import array_of, columns_of, framed, joined, numbers, objects_of, quoted, type_of
+from .frames import (
+    array_of,
+    columns_of,
+    cut_name,
+    framed,
+    joined,
+    numbers,
+    objects_of,
+    quoted,
+    type_of,
+)
 
 # PostgreSQL's functions have at most 100 arguments, the name of the model included.
 MAX_COLUMNS = 99
@@ -105,6 +116,9 @@ def of_features(frame: Any, features: Sequence[str] | None, by_position: bool) -
     by_position = by_position and len(columns) == len(features or ())
     names = {str(name): name for name in columns}
     names = {**{joined(name): name for name in names.values()}, **names}
+    # A model that the database has trained has the names of a table's columns.
+    cut = Counter(map(cut_name, names))
+    names = {**{cut_name(name): names[name] for name in names if cut[cut_name(name)] == 1}, **names}
     absent = [feature for feature in features or () if feature not in names]
     if features and not absent:
         frame = frame[[names[feature] for feature in features]]

@@ -15,7 +15,7 @@ from psycopg import sql
 from .connecting import Database
 from .errors import InvalidDataError
 from .extension import Extension
-from .frames import numbers, type_of
+from .frames import NAME_BYTES, cut_name, numbers, type_of
 from .inputs import Inputs
 from .rows import MAX_COLUMNS, without_feature
 
@@ -28,8 +28,6 @@ _TOKEN = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _REAL = 700
-# PostgreSQL cuts names of columns after these bytes.
-_NAME = 63
 # Types that to_jsonb writes as other texts: char(n), date, timestamp and timestamptz.
 _NOT_IN_JSON = {1042, 1082, 1114, 1184}
 
@@ -81,7 +79,7 @@ class Table:
             )
         forms = self._forms([cut.get(feature, feature) for feature in features], info, bool(cut))
         if not forms:
-            missing = f"with names of more than {_NAME} bytes" if cut else "without names"
+            missing = f"with names of more than {NAME_BYTES} bytes" if cut else "without names"
             raise InvalidDataError(
                 f"a function has at most {MAX_COLUMNS} columns, and the model {len(features)} features"
                 f" {missing}: push it with feature_names"
@@ -110,7 +108,7 @@ class Table:
     def _cut(self, features: Sequence[str]) -> dict[str, str]:
         """Returns the columns of features whose names PostgreSQL cuts, where no other has the rest."""
         long = [feature for feature in features if feature not in self.types]
-        cut = {feature: feature.encode()[:_NAME].decode(errors="ignore") for feature in long}
+        cut = {feature: cut_name(feature) for feature in long}
         used = Counter([*features, *cut.values()])
         return {
             feature: column
