@@ -65,6 +65,12 @@ def of_polars() -> Any:
     return polars.DataFrame({name: READ[name].tolist() for name in READ})
 
 
+def arrow_of_vienna() -> pd.DataFrame:
+    pyarrow = pytest.importorskip("pyarrow")
+    zoned = pd.ArrowDtype(pyarrow.timestamp("us", "Europe/Vienna"))
+    return READ.assign(day=DAYED["timestamps of Vienna"].astype(zoned))
+
+
 def of_arrow() -> Any:
     pyarrow = pytest.importorskip("pyarrow")
     return pyarrow.Table.from_pandas(READ)
@@ -86,6 +92,7 @@ FRAMES: dict[str, Callable[[], Any]] = {
     "Polars": of_polars,
     "Polars, lazy": lambda: of_polars().lazy(),
     "Arrow": of_arrow,
+    "Arrow in pandas, of Vienna": arrow_of_vienna,
     "Arrow in pandas": lambda: of_arrow().to_pandas(types_mapper=pd.ArrowDtype),
 }  # fmt: skip
 
@@ -352,7 +359,7 @@ def test_columns_of_polars_that_numpy_does_not_have(connection: Connection) -> N
 
 def test_types_of_mixed_objects() -> None:
     mixed = {
-        "numeric": [2**63, 1],
+        "numeric": [Decimal(2**53 + 1), 1],
         "double precision": [1, 2.5, Decimal(1)],
         "timestamp": [
             datetime.date(2020, 1, 1),
@@ -416,6 +423,36 @@ def test_categories_that_are_numbers_among_many_columns(identical: Same, name: s
     codes = np.arange(ROWS) % 3
     rows = WIDE.assign(k=pd.Categorical.from_codes(codes, pd.Index([5, 9, 2**53 + 1])))
     identical(OF_NUMBERS[name]().fit(rows, codes * 3 + WIDE.c0), rows)
+
+
+NEAR = [2**53, 2**53 + 1, 5000]
+TYPES_OF_NEAR: dict[str, list[Any]] = {
+    "decimals": [Decimal(NEAR[0]), Decimal(NEAR[1]), Decimal("5E+3")],
+    "decimals beside integers": [Decimal(NEAR[0]), *NEAR[1:]],
+    "objects of NumPy": [np.int64(NEAR[0]), np.uint64(NEAR[1]), np.int16(NEAR[2])],
+}
+
+
+@pytest.mark.parametrize("width", [1, 120])
+@pytest.mark.parametrize("values", TYPES_OF_NEAR.values(), ids=TYPES_OF_NEAR.keys())
+@pytest.mark.parametrize("name", ["LightGBM", "CatBoost"])
+def test_categories_keep_digits_that_doubles_do_not_have(
+    connection: Connection, name: str, values: list[Any], width: int
+) -> None:
+    codes = np.arange(ROWS) % 3
+    rows = WIDE.iloc[:, :width].assign(k=pd.Categorical.from_codes(codes, pd.Index(NEAR)))
+    target = (codes == 1) * 5 + (codes == 2) * 2 + rows.c0
+    if name == "CatBoost":
+        model = catboost.CatBoostRegressor(iterations=4, cat_features=["k"], **models.SILENT)
+    else:
+        model = OF_NUMBERS[name]()
+    pgboost.push(connection, "near", model.fit(rows, target), allow_change=True)
+    given = rows.assign(k=objects(values)[codes].to_numpy())
+    numbers = [int(value) for value in given.k]
+    python = rows.assign(k=pd.Categorical(numbers, categories=NEAR))
+    expected = model.predict(python).astype(np.float32)
+    assert len(set(expected[:3])) > 1
+    np.testing.assert_array_equal(pgboost.predict(connection, "near", given), expected)
 
 
 def test_categories_among_many_columns_without_names(refused: Refused, identical: Same) -> None:

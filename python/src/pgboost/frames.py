@@ -7,7 +7,6 @@ A column is sent in the type of its values, so that the server reads it like a u
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Callable
 from datetime import date, datetime
@@ -32,8 +31,9 @@ _NUMBERS = {"boolean", "bigint", "numeric", "double precision"}
 # PostgreSQL cuts names of columns after these bytes.
 NAME_BYTES = 63
 TIMES = {"date", "timestamp", "timestamptz"}
-# PostgreSQL's JSON has infinity as text.
-_INFINITIES = {math.inf: "Infinity", -math.inf: "-Infinity"}
+# By what Python writes, what PostgreSQL's JSON has, with infinity as text.
+_JSON = {"True": "true", "False": "false", "inf": '"Infinity"', "-inf": '"-Infinity"'}
+_JSON |= {one: json.dumps(one) for one in ("Infinity", "-Infinity")}
 
 
 def framed(given: Any) -> Any:
@@ -149,6 +149,7 @@ def type_of(name: str, column: Any) -> str | None:
         if found == {"bigint"} and not all(-(2**63) <= value < 2**63 for value in values):
             return "numeric"
     for mixed, kind in (
+        ({"bigint", "numeric"}, "numeric"),
         (_NUMBERS, "double precision"),
         (TIMES, "timestamp"),
         (_NUMBERS | {"text"}, "text"),
@@ -200,17 +201,22 @@ def quoted(value: Any) -> str:
 
 
 def objects_of(columns: list[tuple[str, Any]], kinds: list[str | None]) -> list[str]:
-    """Writes rows as JSON objects."""
+    """Writes rows as JSON objects, with the values that columns of these types have."""
+    cells = (_json_of(column, kind) for (_, column), kind in zip(columns, kinds, strict=True))
+    names = [json.dumps(name) for name, _ in columns]
+    return [
+        f"{{{','.join(f'{name}:{value}' for name, value in zip(names, row, strict=True))}}}"
+        for row in zip(*cells, strict=True)
+    ]
+
+
+def _json_of(column: Any, kind: str | None) -> list[str]:
+    """Writes a column's values in JSON, times as their seconds since 1970."""
     import pandas
 
-    cells = []
-    for (_, column), kind in zip(columns, kinds, strict=True):
-        is_exact = kind in (None, "text", "bigint")
-        values = column.astype(object) if is_exact else pandas.Series(numbers(column))
-        cells.append(values.astype(object).where(~pandas.isna(values), None))
-    names = [name for name, _ in columns]
-    rows = (
-        {name: _INFINITIES.get(value, value) for name, value in zip(names, row, strict=True)}
-        for row in zip(*cells, strict=True)
-    )
-    return [json.dumps(row, default=str) for row in rows]
+    is_float = kind == "double precision" or kind in TIMES
+    values = numbers(column).tolist() if is_float else column
+    return [
+        "null" if absent else json.dumps(text) if kind == "text" else _JSON.get(text, text)
+        for text, absent in zip(map(str, values), pandas.isna(values), strict=True)
+    ]
