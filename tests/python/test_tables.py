@@ -162,6 +162,17 @@ def test_no_rows_are_not_compared(
     refused("no rows", model, pgboost.InvalidDataError, check=none)
 
 
+@pytest.mark.parametrize("kind", ["int", "numeric", "double precision", "text"])
+def test_whole_numbers_of_any_type_are_categories_of_catboost(
+    identical: Same, rows: pd.DataFrame, kind: str
+) -> None:
+    frame = pd.DataFrame({"code": rows.id % 4, "half": rows.half.astype(float)})
+    model = catboost.CatBoostRegressor(iterations=5, cat_features=["code"], **SILENT)
+    model.fit(frame, rows.id % 4)
+    source = f"SELECT id, (id % 4)::{kind} AS code, half FROM {NAME}"
+    identical(model, source, check=source)
+
+
 def test_a_column_named_as_the_row_is_compared(same: Same, rows: pd.DataFrame) -> None:
     names = ["price", "pgboost row", "pgboost row_"]
     frame = fitted_on(rows)[["price", "visits", "half"]].set_axis(names, axis=1)

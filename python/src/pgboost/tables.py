@@ -158,6 +158,9 @@ def as_fitted(frame: Any, inputs: Inputs, info: Mapping[str, Any]) -> Any:
             values = pandas.Index(given.get(feature, categories))
             column = column.where(column.isin(values)).astype(object)
             column = pandas.Series(pandas.Categorical(column, categories=values))
+        elif categories is not None and inputs.hashed and _are_whole(column):
+            # CatBoost takes no others for categories.
+            column = column.astype("int64")
         elif type_of(feature, column) == "text" or places[name] in inputs.encoded:
             # pandas reads NULL as None or NaN. Encoders of objects take no others.
             missing = None if places[name] in inputs.nones else float("nan")
@@ -167,3 +170,7 @@ def as_fitted(frame: Any, inputs: Inputs, info: Mapping[str, Any]) -> Any:
         found[name] = column
     rows = pandas.DataFrame(found)
     return rows if inputs.names else rows.to_numpy()
+
+
+def _are_whole(column: Any) -> bool:
+    return column.dtype.kind == "f" and bool((column % 1 == 0).all())
