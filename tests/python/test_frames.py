@@ -23,7 +23,7 @@ import catboost
 import lightgbm
 import pgboost
 from pgboost.estimators import PgboostRegressor
-from pgboost.frames import has_singles, type_of
+from pgboost.frames import has_singles, numbers, type_of
 from tests.connections import make_table
 from tests.python import models
 from tests.python.conftest import Refused, Same
@@ -123,6 +123,18 @@ def test_masked_times_are_predicted(connection: Connection, unit: str) -> None:
     pgboost.push(connection, "times", model, allow_change=True)
     found = pgboost.predict(connection, "times", np.ma.masked_array(times, masked))
     np.testing.assert_array_equal(found, model.predict(numbers).astype(np.float32))
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Vienna"])
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_times_of_arrow_are_seconds_since_1970(unit: str, zone: str | None) -> None:
+    """As frames of many columns have them."""
+    pyarrow = pytest.importorskip("pyarrow")
+    stamps = STAMPS if zone is None else DAYED["timestamps of Vienna"]
+    times = stamps.astype(pd.ArrowDtype(pyarrow.timestamp(unit, zone)))
+    times[1] = None
+    expected = NUMBERS.day.where(NUMBERS.index != 1)
+    np.testing.assert_array_equal(numbers(times), expected)
 
 
 def of_text(last: Any) -> Any:

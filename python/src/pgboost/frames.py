@@ -176,6 +176,9 @@ def numbers(column: Any) -> Any:
 
     if type_of("", column) in TIMES:
         times = pandas.to_datetime(column, utc=True)
+        if hasattr(times.dtype, "pyarrow_dtype"):
+            # pandas leaves Arrow's nanoseconds as they are, and cannot divide them.
+            times = times.astype("datetime64[ns, UTC]")
         # In nanoseconds, differences would end in 2262, and 9999-12-31 often stands for no end.
         epoch = pandas.Timestamp(0, tz="UTC").as_unit("s")
         return (times - epoch).dt.total_seconds().to_numpy()
