@@ -11,7 +11,7 @@ import pandas as pd
 import psycopg
 import pytest
 import xgboost
-from psycopg import Connection
+from psycopg import Connection, sql
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import (
     AdaBoostRegressor,
@@ -195,3 +195,45 @@ def test_a_model_of_many_features_takes_objects(bare: Connection) -> None:
     model = xgboost.XGBRegressor(n_estimators=5).fit(wide, wide[:, 0] - wide[:, 119])
     bare.execute(pgboost.export_sql(model, "wide"))
     assert pgboost.verify_sql(bare, "wide", model)
+
+
+SWAP = """CREATE OR REPLACE FUNCTION swap(id int) RETURNS int LANGUAGE plpgsql AS $swap$
+    BEGIN
+        IF id = 50 THEN
+            EXECUTE {};
+        END IF;
+        RETURN id;
+    END $swap$"""
+BEHIND = "FROM pg_proc WHERE proname ~ '^churn_[0-9a-f]{8}_'"
+
+
+@pytest.mark.parametrize("query", [
+    "SELECT churn_scan(a, b) FROM (SELECT swap(id), a, b FROM t ORDER BY id OFFSET 0) AS t",
+    "SELECT churn(a, b) FROM (SELECT swap(id), a, b FROM t ORDER BY id OFFSET 0) AS t",
+    "SELECT prediction FROM churn_rows('SELECT swap(id) AS id, a, b FROM t') ORDER BY id::int",
+])  # fmt: skip
+def test_a_running_statement_keeps_the_functions_that_it_began_with(
+    connection: Connection, bare: Connection, query: str
+) -> None:
+    """A script without a version replaces them meanwhile, here from within the statement."""
+    rows = np.random.default_rng(1).normal(size=(100, 2)).astype(np.float32)
+    make_table(bare, "t", "id int, a real, b real", ([i, *row] for i, row in enumerate(rows)))
+    targets = [np.arange(100) % 3, np.arange(100) // 34, np.arange(100) % 7 % 3]
+    fitted = [xgboost.XGBClassifier(n_estimators=3).fit(rows, target) for target in targets]
+    scripts = [pgboost.export_sql(model, "churn", feature_names=["a", "b"]) for model in fitted]
+    plain = query.replace("swap(id)", "id")
+    expected = []
+    for script in scripts:
+        bare.execute(script)
+        expected.append(bare.execute(plain).fetchall())
+    assert expected[0] != expected[1] != expected[2] != expected[0]
+    for before, after in ((2, 0), (0, 1), (1, 1), (1, 2)):
+        script = scripts[after].replace("BEGIN;", "").replace("COMMIT;", "")
+        bare.execute(sql.SQL(SWAP).format(sql.Literal(script)).as_string())
+        assert bare.execute(query).fetchall() == expected[before]
+        assert bare.execute(plain).fetchall() == expected[after]
+    assert bare.execute(f"SELECT count(DISTINCT substr(proname, 7, 8)) {BEHIND}").fetchone() == (2,)
+    pgboost.push(connection, "dropped", fitted[0])
+    drop = "SELECT export_model_sql('dropped', 'churn', drop => true)"
+    bare.execute(connection.execute(drop).fetchone()[0])
+    assert bare.execute("SELECT count(*) FROM pg_proc WHERE proname ~ '^churn'").fetchone() == (0,)

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::quote::{body, identifier, literal};
+use super::script::GENERATION_DIGITS;
 
 /// Returns the first words of the comment on each function of a model, by which a later script knows its own.
 pub(super) fn mark(model: &str) -> String {
@@ -81,11 +82,38 @@ pub(super) fn guard(schema: &str, kept: &[Kept]) -> String {
     statement(schema, names, &wanted)
 }
 
-/// Returns the script that drops functions of a mark by their names.
-pub(super) fn drop_script(schema: &str, names: &[String], mark: &str) -> String {
+/// Returns the script that drops functions of a mark by their names, and runs `others` before.
+pub(super) fn drop_script(schema: &str, names: &[String], mark: &str, others: &str) -> String {
     let names = names.iter().map(|name| (name.as_str(), mark)).collect();
     let drop = "\n    EXECUTE format('DROP FUNCTION %s', f.signature);";
-    format!("BEGIN;\n{SETTINGS}{}COMMIT;\n", statement(schema, names, drop))
+    format!("BEGIN;\n{SETTINGS}{others}{}COMMIT;\n", statement(schema, names, drop))
+}
+
+/// Returns the statement that drops the functions behind those of a model without a version. With a new generation
+/// it leaves that one, and the one before, whose functions running statements may still call.
+pub(super) fn drop_generations(schema: &str, model: &str, new: Option<&str>) -> String {
+    let begin = format!("{model}_");
+    let digits = begin.chars().count() + 1;
+    let of_name = format!("substr(p.proname, {digits}, {GENERATION_DIGITS})");
+    let unless_used = new.map(|new| {
+        let rows = literal(&format!("{model}_rows"));
+        format!(
+            "\n      AND {of_name} <> '{new}' AND NOT EXISTS (SELECT FROM pg_proc r WHERE r.pronamespace = n.oid \
+             AND r.proname = {rows}\n      AND strpos(r.prosrc, '_' || {of_name} || '_') > 0)"
+        )
+    });
+    let code = format!(
+        "\nDECLARE\n  f regprocedure;\nBEGIN\n  FOR f IN\n    SELECT p.oid FROM pg_proc p JOIN pg_namespace n ON n.oid = \
+         p.pronamespace\n    WHERE n.nspname = {} AND starts_with(p.proname, {})\n      AND substr(p.proname, {digits}) ~ \
+         '^[0-9a-f]{{{GENERATION_DIGITS}}}_' AND pg_get_userbyid(p.proowner) = current_user\n      AND \
+         starts_with(obj_description(p.oid, 'pg_proc'), {}){}\n  LOOP\n    EXECUTE format('DROP FUNCTION %s', f);\n  \
+         END LOOP;\nEND;\n",
+        literal(schema),
+        literal(&begin),
+        literal(&mark(model)),
+        unless_used.unwrap_or_default(),
+    );
+    format!("DO {};\n\n", body(&code))
 }
 
 /// Runs statements for each function of the names, which have marks.

@@ -15,7 +15,7 @@ use super::values::{
     are_probabilities, class, has_one_value, margin_scaling, probabilities, result, values,
 };
 use super::{Options, explain, hash, linear, lookup, nested, objects, rows};
-use crate::ensemble::{Ensemble, Precision};
+use crate::ensemble::{Ensemble, Precision, city_hash};
 use crate::{Cancel, Result};
 
 /// The longest name: the longest ending, with a version, must fit into PostgreSQL's names.
@@ -58,6 +58,11 @@ pub(super) const QUERY: &str = "_query";
 const EXPLAIN: &str = "_explain";
 const EXPLAINED: &str = "_explained";
 
+/// Stands for the digest of the whole script until that is known.
+const GENERATION: &str = "\0generation\0";
+/// The hexadecimal digits of a generation.
+pub(super) const GENERATION_DIGITS: usize = 8;
+
 const IMMUTABLE: &str = "IMMUTABLE PARALLEL SAFE";
 
 /// The ending of the function of a group of trees.
@@ -71,10 +76,14 @@ pub(super) struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// Returns the name of this version's function.
+    /// Returns the name of this version's function. Without a version it is one behind those that users call, whose
+    /// generation stands in the place of a number: nothing that a running statement calls is ever replaced.
     fn own(&self, ending: &str) -> String {
-        let version = self.options.version.map(|version| format!("_{version}"));
-        format!("{}{}{ending}", self.options.name, version.unwrap_or_default())
+        let name = &self.options.name;
+        match self.options.version {
+            Some(version) => format!("{name}_{version}{ending}"),
+            None => format!("{name}_{GENERATION}{ending}"),
+        }
     }
 
     pub(super) fn qualified(&self, ending: &str) -> String {
@@ -107,12 +116,18 @@ pub(super) fn script(
 }
 
 pub(super) fn drop_script(options: &Options) -> String {
-    let names = Names { options };
+    let (names, Options { name, schema, .. }) = (Names { options }, options);
+    if options.version.is_none() {
+        let all = PUBLIC.into_iter().chain(ROWS).map(|ending| format!("{name}{ending}"));
+        let all: Vec<String> = all.collect();
+        let generations = guard::drop_generations(schema, name, None);
+        return guard::drop_script(schema, &all, &names.mark(), &generations);
+    }
     let hashes = hash::PARTS.iter().map(|(ending, ..)| *ending);
     let endings = PUBLIC.into_iter().chain(ROWS).chain(INTERNAL).chain(hashes);
     let groups = (0..rows::MAX_GROUPS).map(|number| names.own(&group(number)));
     let all: Vec<String> = endings.map(|ending| names.own(ending)).chain(groups).collect();
-    guard::drop_script(&options.schema, &all, &names.mark())
+    guard::drop_script(schema, &all, &names.mark(), "")
 }
 
 pub(super) struct Functions<'a> {
@@ -141,12 +156,12 @@ impl Functions<'_> {
         }
         let mut out = self.header(explained.as_ref().err().copied());
         functions.extend(explained);
-        functions.extend(self.public(&self.names.own(""), scan, &endings));
         if self.options.version.is_some() {
-            let current = self.public(&self.options.name, scan, &endings);
-            let mark = mark(&self.options.name);
-            functions.extend(current.into_iter().map(|own| Function { mark: mark.clone(), ..own }));
+            functions.extend(self.public(&self.names.own(""), scan, &endings));
         }
+        let current = self.public(&self.options.name, scan, &endings);
+        let mark = mark(&self.options.name);
+        functions.extend(current.into_iter().map(|own| Function { mark: mark.clone(), ..own }));
         out.push_str("BEGIN;\n");
         out.push_str(SETTINGS);
         if !self.options.schema.is_ascii() || !functions.iter().all(Function::is_ascii) {
@@ -154,9 +169,14 @@ impl Functions<'_> {
         }
         let kept: Vec<Kept> = functions.iter().map(Function::kept).collect();
         out.push_str(&guard::guard(&self.options.schema, &kept));
+        if self.options.version.is_none() {
+            let Options { name, schema, .. } = self.options;
+            out.push_str(&guard::drop_generations(schema, name, Some(GENERATION)));
+        }
         functions.iter().for_each(|function| function.create(&mut out, &self.options.schema));
         out.push_str("COMMIT;\n");
-        Ok(out)
+        let digest = city_hash::hash(out.as_bytes());
+        Ok(out.replace(GENERATION, &format!("{digest:0GENERATION_DIGITS$x}")))
     }
 
     fn header(&self, unexplained: Option<&str>) -> String {
