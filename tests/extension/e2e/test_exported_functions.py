@@ -1,6 +1,7 @@
 """Models as plain SQL functions in a database without the extension: `export_model_sql`."""
 
 import json
+import platform
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -366,6 +367,38 @@ def test_large_whole_numbers_in_objects_are_read_alike(connection: Connection, d
             query = f"SELECT {function}({given})"
             found = connection.execute(query, (json.dumps({"k": number}),)).fetchone()
             assert found == (expected,), (function, number)
+
+
+LIBC = tuple(int(part) for part in platform.libc_ver()[1].split(".") if part.isdecimal())
+
+
+@pytest.mark.skipif(LIBC >= (2, 41), reason="log1pf is another one since glibc 2.41")
+@pytest.mark.parametrize("scale", [1, 40])
+def test_expectiles_have_the_bits_of_the_engine(connection: Connection, scale: int) -> None:
+    """Sums of them cancel, after which a unit in the last place of a term would be many."""
+    rows = np.random.default_rng(1).normal(size=(4000, 3)).astype(np.float32)
+    target = scale * (rows[:, 0] * 3 + np.random.default_rng(2).normal(size=len(rows)) - 1)
+    params = {"objective": "reg:quantileerror", "quantile_alpha": [0.1, 0.3, 0.7], "nthread": 1}
+    booster = xgb.train(params, xgb.QuantileDMatrix(rows, target), 30)
+    model = json.loads(booster.save_raw("json"))
+    levels = model["learner"]["objective"]["quantile_loss_param"]["quantile_alpha"]
+    model["learner"]["objective"] = {
+        "name": "reg:expectileerror", "expectile_loss_param": {"expectile_alpha": levels},
+    }  # fmt: skip
+    model["version"] = [3, 4, 0]
+    file = json.dumps(model).encode()
+    connection.execute("SELECT load_model('expectiles', %s, feature_names => '{a,b,c}')", (file,))
+    script = connection.execute(
+        "SELECT export_model_sql('expectiles', 'expectiles', 'pg_temp')"
+    ).fetchone()[0]
+    connection.execute(script.replace("BEGIN;", "").replace("COMMIT;", ""))
+    make_table(connection, "several", "a real, b real, c real", rows)
+    query = "SELECT {}, predict_margin('expectiles', s), predict_array('expectiles', s) FROM several AS s"
+    found = connection.execute(query.format("pg_temp.expectiles(a, b, c)")).fetchall()
+    own, margins, engine = zip(*found, strict=True)
+    assert np.float32(own).tobytes() == np.float32(engine).tobytes()
+    assert np.abs(margins).max() > 3 * scale and np.abs(margins).min() < scale / 50
+    connection.execute("DROP TABLE several")
 
 
 def test_absent_arguments_are_missing_values(

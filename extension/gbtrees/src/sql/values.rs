@@ -4,7 +4,7 @@
 //! `expf` is the double precision `exp` rounded to real, within one unit in the last place.
 
 use super::nested::sum_type;
-use super::quote::number;
+use super::quote::{array, number};
 use crate::ensemble::{ClassBy, Ensemble, Precision, Task, Transform};
 
 /// Returns the body of the function from margins, one or an array, to values, or `None` for the margins
@@ -132,6 +132,10 @@ struct MarginVariables {
     /// Whether margins may be NaN: only products of features can.
     may_be_nan: bool,
 }
+
+/// The factors of glibc's log1pf, but for the last one.
+const LOG1P: [&str; 6] =
+    ["0.6666667", "0.4", "0.2857143", "0.22222199", "0.18183573", "0.15313838"];
 
 /// `exp(x)` of an f32 as C has it, and the cast to f32 around.
 fn exp_single(x: &str) -> String {
@@ -265,7 +269,7 @@ impl MarginVariables {
                     _ => (String::new(), String::new(), sorted),
                 }
             }
-            Transform::Expectile => steps(self.expectiles()),
+            Transform::Expectile => self.expectiles(),
             Transform::SignedSquare => steps(self.each(|s| {
                 format!(
                     "CASE WHEN {s} > '0' THEN {s} * {s} WHEN {s} < '0' THEN - ({s} * {s}) ELSE {s} \
@@ -388,16 +392,40 @@ impl MarginVariables {
         (declared, "  best := s0;\n".to_owned() + &tests.collect::<String>(), "class".to_owned())
     }
 
-    fn expectiles(&self) -> String {
-        let tests = (1..self.outputs).map(|output| {
+    /// Adds the softplus of the next margin to each expectile. As that may cancel, it has the bits of glibc: of its expf,
+    /// and of its log1pf up to version 2.40 (sysdeps/ieee754/flt-32), step by step.
+    fn expectiles(&self) -> (String, String, String) {
+        let polynomial = LOG1P.iter().rfold("'0.14798199'".to_owned(), |rest, factor| {
+            format!("'{factor}' + (q * ({rest}))")
+        });
+        let powers: Vec<f64> = (0..32).map(|part| f64::from(part) / 32.0).map(f64::exp2).collect();
+        let powers = array(powers);
+        let declared = "  z float8;\n  k int4;\n  e float4;\n  u float4;\n  f float4;\n  h float4;\n  t float4;\n  q \
+                        float4;\n";
+        let steps = (1..self.outputs).map(|output| {
             let (s, before) = (format!("s{output}"), output - 1);
-            let e = exp_single(&format!("(- abs({s}))"));
             format!(
-                "  {s} := s{before} + ('1e-6'::float4 + (GREATEST({s}, '0'::float4) + \
-                 ln('1'::float8 + {e}::float8)::float4));\n"
+                "  z := GREATEST(- abs({s}), '-104')::float8 * '46.16624130844683';\n  \
+                 k := round(z)::int4;\n  \
+                 z := z - k;\n  \
+                 z := ('1.6938359250920212e-06' * z + '0.00023459809789509004') * (z * z) + ('0.021660849396613134' * z + \
+                 '1');\n  \
+                 z := z * ({powers}::float8[])[(k & 31) + 1] * power('2'::float8, (k >> 5)::float8);\n  \
+                 e := CASE WHEN abs({s}) >= '103.97' THEN '0' ELSE z::float4 END;\n  \
+                 u := '1' + e;\n  \
+                 f := CASE WHEN e < '1.8626451e-09' THEN '0' WHEN e < '0.41421387' THEN e WHEN u < '1.414214' THEN u - '1' \
+                 ELSE u * '0.5' - '1' END;\n  \
+                 h := '0.5' * f * f;\n  \
+                 t := f / ('2' + f);\n  \
+                 q := t * t;\n  \
+                 t := t * (h + (q * ({polynomial})));\n  \
+                 q := (CASE WHEN u < '2' THEN e - (u - '1') ELSE '1' - (u - e) END) / u;\n  \
+                 e := CASE WHEN e < '1.8626451e-09' THEN e WHEN u < '1.414214' THEN f - (h - t) ELSE '0.6931381' - (h - (t + \
+                 ('9.058001e-06' + q)) - f) END;\n  \
+                 {s} := s{before} + ('1e-6'::float4 + (GREATEST({s}, '0'::float4) + e));\n"
             )
         });
-        tests.collect()
+        (declared.to_owned(), steps.collect(), result(self.outputs))
     }
 
     fn log1p_exp(&self) -> String {
