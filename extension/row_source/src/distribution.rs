@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use pg_interface::report::check_for_interrupts;
+
 use crate::SourceError;
 use crate::sorter::{Sorter, number, ordered, work_mem};
 
@@ -203,9 +205,13 @@ impl Feature {
         let count = (self.rows - self.missing) as f64;
         let values = match self.texts {
             None => ProfileValues::Numbers(Vec::new()),
-            Some(texts) => ProfileValues::Categories(
-                texts.into_iter().map(|(text, times)| (text, times as f64 / count)).collect(),
-            ),
+            Some(texts) => {
+                let share = |(text, times): (String, u64)| {
+                    check_for_interrupts();
+                    (text, times as f64 / count)
+                };
+                ProfileValues::Categories(texts.into_iter().map(share).collect())
+            }
         };
         FeatureProfile { feature: self.name, rows: self.rows, missing: self.missing, values }
     }

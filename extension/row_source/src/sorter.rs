@@ -4,7 +4,7 @@
 //! An entry is `N` words, the first of them its key. PostgreSQL's tuplesort would take three times the
 //! memory and a guarded call per entry.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use pg_interface::report::check_for_interrupts;
@@ -80,7 +80,10 @@ impl<const N: usize> Sorter<N> {
         if self.file.is_none() {
             check_for_interrupts();
             sort(&mut self.entries);
-            self.entries.iter().for_each(visit);
+            for entries in self.entries.chunks(ENTRIES_PER_CHECK as usize) {
+                check_for_interrupts();
+                entries.iter().for_each(&mut visit);
+            }
             return Ok(());
         }
         self.write_run()?;
@@ -99,6 +102,22 @@ fn sort<const N: usize>(entries: &mut [[u64; N]]) {
         1 => entries.sort_unstable_by_key(|entry| entry.first().copied()),
         _ => entries.sort_unstable(),
     }
+}
+
+/// Comparisons between two checks for interrupts.
+const COMPARISONS_PER_CHECK: u32 = 1 << 18;
+
+/// Sorts entries of any number, and checks for interrupts meanwhile.
+pub fn sort_many<T>(entries: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
+    let mut compared: u32 = 0;
+    entries.sort_unstable_by(|a, b| {
+        compared += 1;
+        if compared == COMPARISONS_PER_CHECK {
+            compared = 0;
+            check_for_interrupts();
+        }
+        compare(a, b)
+    });
 }
 
 /// A partly read run.

@@ -1,5 +1,6 @@
 """A long scan and a long load end soon after a cancel, and the connection stays usable."""
 
+import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -170,6 +171,23 @@ def test_an_aggregate_of_metrics_is_cancelled(
     found = [is_cancelled(connection, statement, int(milliseconds * share)) for share in shares]
     assert any(found)
     assert one(connection, "SELECT count(*) FROM pg_ls_tmpdir()") == 0
+    assert one(connection, PREDICT)
+
+
+def test_a_large_group_of_a_ranking_is_cancelled(connection: Connection) -> None:
+    """While it is sorted, and while its gains are added."""
+    ranking = json.loads(grown(1, 1, features=1))
+    ranking["learner"]["objective"] = {"name": "rank:ndcg", "lambdarank_param": {}}
+    load(connection, "ranking", json.dumps(ranking).encode())
+    connection.execute("SET work_mem = '256MB'")
+    rows = "SELECT x / 5e6 AS f1, x * 7919::bigint % 31 AS y, 1 AS g FROM generate_series(1, 5000000) AS x"
+    statement = f"SELECT evaluate_model('ranking', $${rows}$$, 'y', qid => 'g')"
+    begin = time.monotonic()
+    connection.execute(statement)
+    milliseconds = (time.monotonic() - begin) * 1000
+    shares = (0.5, 0.6, 0.7, 0.8, 0.9)
+    found = [is_cancelled(connection, statement, int(milliseconds * share)) for share in shares]
+    assert any(found)
     assert one(connection, PREDICT)
 
 

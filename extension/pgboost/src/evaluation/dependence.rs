@@ -32,8 +32,9 @@ pub(crate) struct Average {
 
 /// Estimated bytes of a value of the grid.
 const VALUE_BYTES: usize = 128;
-/// The most bytes of values, and of sums: PostgreSQL's largest piece of memory.
-const MAX_BYTES: usize = 1 << 30;
+/// The most bytes of values, and of sums. The operating system takes some tenths of a second to take a gigabyte
+/// back, which would delay the end of a cancelled statement.
+const MAX_BYTES: usize = 128 << 20;
 
 /// Sums between two checks for interrupts.
 const SUMS_PER_CHECK: usize = 1 << 20;
@@ -191,7 +192,7 @@ impl KeptRows {
         let length = points.len() * outputs.max(1);
         sums.try_reserve_exact(length).map_err(gbtrees::Error::from)?;
         while sums.len() < length {
-            // The operating system gives a gigabyte of memory in some tenths of a second.
+            // It also takes as long to give it.
             check_for_interrupts();
             sums.resize(length.min(sums.len() + SUMS_PER_CHECK), 0.0);
         }

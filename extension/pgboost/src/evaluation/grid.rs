@@ -118,7 +118,10 @@ impl FeatureValues {
         let FeatureValues { feature, column, values, missing } = self;
         let mut grid: Vec<GridValue> = match values {
             GridValues::Categories { cells, .. } => {
-                let value = |((_, text), cells)| GridValue { text: Some(text), cells };
+                let value = |((_, text), cells)| {
+                    check_for_interrupts();
+                    GridValue { text: Some(text), cells }
+                };
                 cells.into_iter().map(value).collect()
             }
             GridValues::Numbers { sorter, count } => {

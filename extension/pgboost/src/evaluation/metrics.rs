@@ -13,8 +13,9 @@
 //! weight of a group is that of its first row. A group of one row is an error, as it is in scikit-learn: any
 //! order of it is the best.
 
+use pg_interface::report::check_for_interrupts;
 use row_source::SourceError;
-use row_source::sorter::work_mem;
+use row_source::sorter::{sort_many, work_mem};
 
 use super::predictions::{Prediction, Predictions};
 use super::rows::KnownRow;
@@ -247,9 +248,9 @@ impl Ranking {
             _ => {}
         }
         self.weight += self.group_weight;
-        self.group.sort_unstable_by(|a, b| b.1.total_cmp(&a.1));
+        sort_many(&mut self.group, |a, b| b.1.total_cmp(&a.1));
         let best = CUTS.map(|(cut, _)| gain(&self.group, cut, |_, _| false));
-        self.group.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+        sort_many(&mut self.group, |a, b| b.0.total_cmp(&a.0));
         let found = CUTS.map(|(cut, _)| gain(&self.group, cut, |a, b| a == b));
         for ((sum, found), best) in self.sums.iter_mut().zip(found).zip(best) {
             *sum += self.group_weight * if best > 0.0 { found / best } else { 0.0 };
@@ -258,6 +259,9 @@ impl Ranking {
         Ok(())
     }
 }
+
+/// Places between two checks for interrupts.
+const PLACES_PER_CHECK: usize = 1 << 16;
 
 /// Returns the discounted gain of rows in this order; tied rows share their places.
 fn gain(rows: &[(f32, f64)], cut: usize, tied: impl Fn(f32, f32) -> bool) -> f64 {
@@ -269,7 +273,12 @@ fn gain(rows: &[(f32, f64)], cut: usize, tied: impl Fn(f32, f32) -> bool) -> f64
             place = places.end;
             let discounts: f64 = places
                 .take_while(|place| *place < cut)
-                .map(|place| 1.0 / (place as f64 + 2.0).log2())
+                .map(|place| {
+                    if place.is_multiple_of(PLACES_PER_CHECK) {
+                        check_for_interrupts();
+                    }
+                    1.0 / (place as f64 + 2.0).log2()
+                })
                 .sum();
             let mean = block.iter().map(|row| row.1).sum::<f64>() / block.len() as f64;
             discounts * mean
