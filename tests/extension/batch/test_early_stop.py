@@ -132,6 +132,21 @@ def test_a_merge_join_may_end_before(connection: Connection) -> None:
     assert connection.execute(query).fetchone() == (400,)
 
 
+def test_a_merge_join_may_not_begin_its_second_side(connection: Connection) -> None:
+    """Rows whose key is NULL come first, and need none of the second side, which fails at once."""
+    connection.execute("SET enable_hashjoin = off; SET enable_nestloop = off")
+    rows = connection.execute("SELECT count(*) FROM homes WHERE price IS NULL").fetchone()[0]
+    query = (
+        "SELECT a.id, predict('price', a.area, b.rooms, 1) FROM homes AS a"
+        " LEFT JOIN (SELECT price, rooms FROM homes WHERE age > 7 / (SELECT 0)) AS b ON b.price = a.price"
+        f" ORDER BY a.price DESC LIMIT (SELECT {rows})"
+    )
+    assert "Merge Left Join" in plan_of(connection, query)
+    assert len(connection.execute(query).fetchall()) == rows
+    with pytest.raises(DivisionByZero):
+        connection.execute(query.replace(f"SELECT {rows}", f"SELECT {rows + 1}"))
+
+
 def test_a_transaction_continues_after_the_error(connection: Connection, query: str) -> None:
     block = f"""DO $$
     DECLARE failed int := 0; total int; r record;
