@@ -1,5 +1,6 @@
 """A version of another quantity takes no name's place, whichever library trained it."""
 
+import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -191,6 +192,27 @@ def test_a_training_with_other_categories_is_a_notice_and_with_numbers_refused(
     )
     assert "allow_change => true" in no.value.diag.message_hint
     connection.execute("SELECT load_model('m', %s, allow_change => true)", (categorical([1, 2]),))
+
+
+def of_feature(categories: list[int] | None, *, is_number: bool = False) -> bytes:
+    """A model that tests a number, the code of a category, or one of these categories."""
+    kind = {} if is_number else {"category_set": [0, -1, -1], "category_sets": [[1]]}
+    tree = {"left": [1, -1, -1], "right": [2, -1, -1], "feature": [0] * 3, "threshold": [0] * 3,
+            "leaf_values": [1, 0]}  # fmt: skip
+    file = {"tree_ensemble": 1, "feature_names": ["k"], "trees": [tree | kind]}
+    return json.dumps(file | ({"categories": [categories]} if categories else {})).encode()
+
+
+def test_codes_are_told_from_numbers_that_are_categories(connection: Connection) -> None:
+    load = "SELECT load_model('m', %s)"
+    connection.execute(load, (of_feature(None),))
+    with pytest.raises(errors.ObjectNotInPrerequisiteState) as refused:
+        connection.execute(load, (of_feature([10, 20]),))
+    assert refused.value.diag.message_detail == (
+        'Version 1 has codes as feature "k"; version 2 has categories as feature "k".'
+    )
+    for file in (of_feature([0, 1]), of_feature(None, is_number=True), of_feature([10, 20])):
+        connection.execute(load, (file,))
 
 
 def test_a_policy_that_two_libraries_take_otherwise_is_a_notice(connection: Connection) -> None:

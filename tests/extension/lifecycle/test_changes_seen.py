@@ -83,6 +83,18 @@ def test_a_repeatable_read_keeps_its_version_until_it_ends(
     assert value(reader) == 4
 
 
+@pytest.mark.parametrize("level", ["REPEATABLE_READ", "SERIALIZABLE"])
+def test_what_an_old_snapshot_sees_is_not_remembered(connect: Connect, level: str) -> None:
+    """The next snapshot sees the change, after which nothing else was committed."""
+    reader, writer = connect(autocommit=False), connect()
+    reader.isolation_level = psycopg.IsolationLevel[level]
+    assert one(reader, "SELECT 1") == 1
+    load(writer, "m", constant(2))
+    assert value(reader) == 1
+    reader.rollback()
+    assert value(reader) == 2
+
+
 def test_a_cursor_keeps_the_version_of_its_snapshot(connect: Connect) -> None:
     reader, writer = connect(autocommit=False), connect()
     with reader.cursor("c") as cursor:
