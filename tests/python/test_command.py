@@ -228,6 +228,28 @@ def test_texts_of_a_csv_that_pandas_takes_for_missing(
     assert_done(found, "400 rows: all the same\n")
 
 
+@pytest.mark.parametrize("missing", [None, np.nan], ids=str)
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_missing_texts_of_a_file_are_those_of_the_training(
+    run: Command, connection: Connection, tmp_path: Path, missing: Any, ending: str
+) -> None:
+    """An encoder that was fitted on None does not know NaN."""
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    codes = pd.Series(np.resize(np.array(["a", missing, "x"], object), models.ROWS), dtype=object)
+    frame = models.numbers()[["whole"]].assign(code=codes)
+    encoder = (preprocessing.OneHotEncoder(handle_unknown="ignore"), ["code"])
+    columns = make_column_transformer(encoder, remainder="passthrough")
+    model = make_pipeline(columns, ensemble.RandomForestRegressor(5))
+    model.fit(frame, frame["whole"] + 9 * frame["code"].isna())
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(model))
+    rows = tmp_path / f"rows.{ending}"
+    getattr(frame, f"to_{ending}")(rows, index=False)
+    pgboost.push(connection, "missing", model)
+    found = run("verify", tmp_path / "model.pkl", "--name", "missing", "--rows", rows)
+    assert_done(found, "400 rows: all the same\n")
+
+
 def test_any_text_of_a_csv_is_a_category_of_catboost(
     run: Command, connection: Connection, tmp_path: Path
 ) -> None:

@@ -228,7 +228,7 @@ def _rows(path: Path, file: ModelFile) -> Any:
             is_known = written[name].isin(texts[name]) & (written[name] != "") | inputs.hashed
             frame[name] = frame[name].where(~is_known, written[name])
     known = {"feature_names": [name for name in names if name in frame]}
-    return frame if inputs.plain else as_fitted(frame, inputs, known)
+    return as_fitted(frame, inputs, known)
 
 
 if __name__ == "__main__":
