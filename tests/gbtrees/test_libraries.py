@@ -179,6 +179,23 @@ def test_categories_keep_digits_that_doubles_do_not_have() -> None:
         engine.predict(X.assign(k=Decimal("7.5")))
 
 
+def test_numbers_that_numpy_does_not_have_are_read() -> None:
+    """Nulls among Arrow's codes, and integers of 128 bits."""
+    polars, arrow = (pytest.importorskip(name) for name in ("polars", "pyarrow"))
+    whole = np.arange(len(FRAME)) % 7
+    X = pd.DataFrame({"whole": np.where(whole == 3, np.nan, whole), "x": FRAME.other})
+    values = [None if one == 3 else int(one) for one in whole]
+    model = lightgbm.LGBMRegressor(**QUIET).fit(X, 9 * (whole == 3) + whole % 5)
+    engine = gbtrees.Model(model)
+    codes = arrow.array(values).dictionary_encode()
+    large = polars.Series("whole", values, dtype=polars.Int128)
+    for frame in (
+        arrow.table({"whole": codes, "x": arrow.array(FRAME.other)}),
+        polars.DataFrame([large, polars.Series("x", FRAME.other.to_numpy())]),
+    ):
+        assert same(engine.margins(frame), margins(model, X))
+
+
 def test_unknown_categories_are_errors_or_missing_as_in_the_library() -> None:
     X = with_categories()
     unknown = X.assign(colour=pd.Categorical(["violet"] * len(X)))

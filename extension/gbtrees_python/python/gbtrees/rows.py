@@ -237,7 +237,10 @@ def _is_missing(value: Any) -> bool:
 
 def _numbers(name: str, column: Any) -> np.ndarray:
     """A column as an array of numbers, NaN where it is null."""
-    found = column.to_numpy() if hasattr(column, "to_numpy") else column
+    # Arrow makes another number of a null among codes, and NumPy has no integers of 128 bits.
+    kind = str(getattr(column, "type", getattr(column, "dtype", "")))
+    is_listed = kind.startswith("dictionary") or "128" in kind
+    found = column.to_numpy() if hasattr(column, "to_numpy") and not is_listed else column
     if isinstance(found, np.ndarray) and found.dtype.kind in "fiub":
         return found
     values = [np.nan if _is_missing(one) else one for one in _listed(column)]
