@@ -16,8 +16,9 @@ from tests.extension.e2e import golden
 from tests.extension.e2e.conftest import Load
 from tests.extension.e2e.reference import assert_same_bits, column, floats
 from tests.extension.formats import catboost, lightgbm
+from tests.extension.formats.__main__ import compare
 from tests.extension.formats.catboost import CATEGORICAL, STATISTICS, TESTED, file_of
-from tests.extension.formats.frame import COLUMNS, KINDS, rounded, store
+from tests.extension.formats.frame import COLUMNS, KINDS, Model, rounded, rows_of, store
 
 # Of those that a model is trained on.
 ROWS = 600
@@ -83,6 +84,19 @@ def test_sizes_of_trees_count_as_for_lightgbm(
     query = "SELECT predict('m', %s::float8[])"
     found = [connection.execute(query, (row,)).fetchone() for row in rows.tolist()]
     assert_same_bits(floats(found), rounded(lgb.Booster(model_str=text).predict(rows)))
+
+
+def test_models_of_other_objectives_are_compared_after_each_other(connection: Connection) -> None:
+    """As by `make compare-formats`, under one name."""
+    frame = lightgbm.make_frame()[:ROWS]
+    label, rows = lightgbm.make_label(frame), rows_of(frame, KINDS)
+    for name in ("regression", "l1"):
+        params = lightgbm.MODELS[name]
+        booster = lightgbm.train(frame, label, params)
+        found = lightgbm.predictions(booster, frame, params)
+        file = lightgbm.files(booster)[0]
+        model = Model(name, file, KINDS, rows, found.margins, found.values)
+        assert compare(connection, model) == f"{name} | {ROWS} | 0 | 0 | 0 | 0"
 
 
 def test_an_error_of_lightgbm_tells_its_line_and_tree(load: Load) -> None:

@@ -5,6 +5,7 @@ compared with the library's own answers, rounded to real; where a library names 
 give them. The table is written to standard output and into docs/benchmarks/formats.md.
 """
 
+import argparse
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -44,7 +45,7 @@ def compare(connection: psycopg.Connection, model: Model) -> str:
     connection.execute("DROP TABLE IF EXISTS compared")
     rows = ([number, *row] for number, row in enumerate(model.rows))
     make_table(connection, "compared", f"id int, {kinds}", rows)
-    connection.execute("SELECT load_model('compared', %s)", (model.file,))
+    connection.execute("SELECT load_model('compared', %s, allow_change => true)", (model.file,))
     cells = [model.name, f"{len(model.rows):,}"]
 
     def found(function: str) -> list:
@@ -83,6 +84,7 @@ def lines(connection: psycopg.Connection) -> Iterator[str]:
 
 def main() -> None:
     """Compare all, and write the table."""
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     running, _ = start(STATE, PORT)
     try:
         running.create_database("formats", replace=True)
