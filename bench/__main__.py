@@ -50,7 +50,7 @@ _ended = threading.Event()
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="bench/run", description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("--workload", choices=WORKLOADS, default="full", help="default: full")
     add("--only", action="append", metavar="PATTERN", help="cells to measure")

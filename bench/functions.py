@@ -5,6 +5,7 @@ which is off. A run writes functions.json to a new directory of bench/results, f
 generates the table of docs/managed.md. Margins are compared before anything is timed.
 """
 
+import argparse
 import time
 from collections.abc import Callable
 from functools import partial
@@ -127,6 +128,7 @@ def measure() -> dict[str, Any]:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     path = keep(RESULTS, "functions", measure)
     print("\n" + page("part-of-managed.md", path.parent))
 

@@ -6,6 +6,7 @@ programs take none of it but caches. A run writes wheel.json to a new directory 
 `make report` generates a page. Margins are compared before anything is timed.
 """
 
+import argparse
 import os
 import time
 from collections.abc import Callable
@@ -177,6 +178,7 @@ def measure() -> dict[str, Any]:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     path = keep(RESULTS, "wheel", measure)
     print("\n" + page("anywhere.md", path.parent))
 

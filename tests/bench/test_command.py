@@ -13,9 +13,9 @@ from tests.connections import until
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str | Path, module: str = "bench") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "bench", *map(str, arguments)],
+        [sys.executable, "-m", module, *map(str, arguments)],
         cwd=ROOT, capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
 
@@ -40,6 +40,23 @@ def test_invalid_arguments_are_reported(arguments: tuple[str, ...], message: str
     done = run(*arguments)
     assert done.returncode != 0
     assert done.stderr.strip() == message
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "message"),
+    [
+        ("bench", ["--workload", "nothing"], "bench/run: error: argument --workload"),
+        ("bench.functions", ["--rows"], "error: unrecognized arguments: --rows"),
+        ("tests.extension.formats", ["--rows"], "error: unrecognized arguments: --rows"),
+        ("python_baseline", ["tuned", "--model", "nothing"], "error: no file nothing"),
+    ],
+)
+def test_nothing_runs_with_invalid_arguments(
+    module: str, arguments: list[str], message: str
+) -> None:
+    done = run(*arguments, module=module)
+    assert done.returncode != 0
+    assert message in done.stderr
 
 
 def test_a_run_that_is_ended_takes_its_servers_along(tmp_path: Path) -> None:

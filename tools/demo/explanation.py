@@ -59,6 +59,8 @@ def drawn(found: list[Line]) -> Figure:
 
 def main() -> None:
     """Explains the prediction and writes the picture."""
+    if not STATE.exists():
+        raise SystemExit("error: make demo has not been run")
     cluster, _ = start(STATE, PREFERRED_PORT)
     with cluster.connect(DATABASE) as connection:
         rows = connection.execute(QUERY).fetchall()

@@ -6,6 +6,7 @@ set -euo pipefail
 cd "$root"
 
 base=${BASE:-HEAD}
+git rev-parse --quiet --verify "$base^{commit}" >/dev/null || die "BASE names no commit: $base"
 readarray -t changed < <({ git diff --name-only --diff-filter=d "$base" && git ls-files --others --exclude-standard; } |
     sort -u)
 if [ ${#changed[@]} -eq 0 ]; then

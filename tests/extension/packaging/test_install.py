@@ -146,6 +146,12 @@ def test_a_name_without_a_directory_is_looked_for_on_the_path(tmp_path: Path) ->
     assert "one of 15 16 17 18" in done.stderr
 
 
+def test_what_changed_since_no_commit_is_not_checked() -> None:
+    done = run("check.sh", BASE="nothing")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "error: BASE names no commit: nothing\n"
+
+
 def test_where_it_may_not_write_it_says_so_before_the_build(tools: Path) -> None:
     for tool in ("cargo", "rustc", "rustfmt"):
         write_program(tools / tool, NEW_RUST)
