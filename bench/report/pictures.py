@@ -20,10 +20,10 @@ STYLE = {
 }  # fmt: skip
 # Inverts the picture on dark pages and keeps its hues.
 DARK = "@media (prefers-color-scheme: dark) {svg {filter: invert(93%) hue-rotate(180deg)}}"
-COLOURS = ("#0b62a8", "#5b9bd5", "#f3bd8e", "#d9620f", "#8a3b06")
+COLOURS = ("#0b62a8", "#5b9bd5", "#f3bd8e", "#d9620f", "#a8480a", "#5e2703")
 RIVALS = {
     "FastAPI": "FastAPI", "best Python, Redis": "best Python service, Redis",
-    "Rust, Redis": "Rust service, Redis",
+    "Rust, Redis": "Rust service, Redis", "Rust, memory": "Rust service, memory",
 }  # fmt: skip
 # With fewer numbers of clients there is no curve.
 POINTS = 3
@@ -32,7 +32,7 @@ APART = 0.055
 
 
 def _lines(measured: Measured) -> list[tuple[str, Entry]]:
-    """Returns the names and the entries of the lines: two of PostgreSQL's, and three rivals."""
+    """Returns the names and the entries of the lines: two of PostgreSQL's, and the rivals'."""
     them = headline.rivals(measured, RequestSpec())
     own = [("PostgreSQL, prepared", PREPARED), ("PostgreSQL, simple query", SIMPLE)]
     return own + [(text, them[name]) for name, text in RIVALS.items() if name in them]
