@@ -20,6 +20,7 @@ slow=(
     searching_all_columns_finds_the_rank_in_each
     outcomes_in_wrong_places_are_refused
     numbers_that_are_taken_for_their_own_decimals_are
+    decimals_are_the_shortest_and_ascend
     cells_agree_with_the_test_for_every_number
     every_double_and_real_stays_on_its_side_of_every_threshold
     chains_are_short
