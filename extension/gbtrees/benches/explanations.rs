@@ -10,33 +10,16 @@
 #![allow(unsafe_code, reason = "asks the system for the time of the processor")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark may stop at a surprise")]
 
+#[path = "grid/clock.rs"]
+mod clock;
+
 use std::hint::black_box;
 use std::io::{Write, stdin, stdout};
-use std::time::Duration;
 
-use gbtrees::internals::AlignedBytes;
-use gbtrees::internals::{CompiledModel, ContributionScratch, Kernel};
+use gbtrees::internals::{AlignedBytes, CompiledModel, ContributionScratch, Kernel};
 use gbtrees::{Cancel, Limits};
-use libloading::os::unix::Library;
 
-/// POSIX's `struct timespec`, and Linux's CPU-time clock of a thread.
-#[repr(C)]
-struct TimeSpec {
-    seconds: i64,
-    nanoseconds: i64,
-}
-
-const CLOCK_THREAD_CPUTIME_ID: i32 = 3;
-
-type GetTime = unsafe extern "C" fn(i32, *mut TimeSpec) -> i32;
-
-/// Returns the CPU time of this thread.
-fn processor_time(get: GetTime) -> Duration {
-    let mut time = TimeSpec { seconds: 0, nanoseconds: 0 };
-    // SAFETY: the signature is that of the C library's clock_gettime, and `time` is writable.
-    unsafe { get(CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    Duration::new(time.seconds as u64, time.nanoseconds as u32)
-}
+use crate::clock::Clock;
 
 fn explain(
     compiled: &CompiledModel<AlignedBytes>,
@@ -76,9 +59,6 @@ fn main() {
         .iter()
         .map(|bytes| f32::from_le_bytes(*bytes))
         .collect();
-    let library = Library::this();
-    // SAFETY: the C library has the function, with this signature.
-    let get: GetTime = unsafe { *library.get(b"clock_gettime").unwrap() };
     let (mut next, mut out) = (0, Vec::new());
     let number = |word: &str| word.parse::<usize>().unwrap();
     for line in stdin().lines() {
@@ -98,7 +78,7 @@ fn main() {
                 let (count, calls) = (number(count), number(calls));
                 let size = count * compiled.num_features();
                 let mut scratch = ContributionScratch::with_kernel(kernel);
-                let start = processor_time(get);
+                let start = Clock::now();
                 for _ in 0..calls {
                     if next + size > rows.len() {
                         next = 0;
@@ -108,8 +88,7 @@ fn main() {
                     black_box(&out);
                     next += size;
                 }
-                let time = processor_time(get) - start;
-                println!("{}", time.as_nanos() as f64 / (calls * count) as f64);
+                println!("{}", start.nanoseconds() / (calls * count) as f64);
             }
             _ => panic!("\"{line}\" is no request"),
         }
