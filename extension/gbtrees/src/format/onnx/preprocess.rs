@@ -25,7 +25,6 @@ impl<'a, 'b> GraphReader<'_, 'a, 'b> {
         inputs: &[GraphValue<'a>],
     ) -> Result<Option<ColumnTable>> {
         use GraphValue::{Columns, Constant};
-        use Operation::{Add, Divide, Multiply, Subtract};
         let stacked = |input: &GraphValue<'_>| matches!(input, Columns(table) if table.is_stacked);
         if inputs.iter().any(stacked) && !OF_STACKED.contains(&node.operator) {
             return Ok(None);
@@ -37,21 +36,7 @@ impl<'a, 'b> GraphReader<'_, 'a, 'b> {
                     unsupported("a node Normalizer before the trees", ROWS).at(node.place.place())
                 );
             }
-            ("Cast", false, [Columns(table)]) => match (self.target(node)?, table.element) {
-                // The numeric value of a text is unknown.
-                (_, element::STRING) => None,
-                (Some(element::FLOAT), element::FLOAT) => Some((**table).clone()),
-                (Some(element::FLOAT), _) => table.then(element::FLOAT, &[vec![Step::Round]])?,
-                // Integers convert to doubles exactly.
-                (Some(element::DOUBLE), _) => table.then(element::DOUBLE, &[Vec::new()])?,
-                (Some(element::INT64), element::INT64 | element::INT32) => {
-                    table.then(element::INT64, &[Vec::new()])?
-                }
-                (Some(element::INT64), element::FLOAT | element::DOUBLE) => {
-                    table.then(element::INT64, &[vec![Step::Truncate]])?
-                }
-                _ => None,
-            },
+            ("Cast", false, [Columns(table)]) => cast(table, self.target(node)?)?,
             ("Reshape", false, [Columns(table), Constant(shape)]) => {
                 let flat = |width: usize| shape.numbers == [-1.0, width as f64];
                 let fits = shape.element == element::INT64 && table.width().is_some_and(flat);
@@ -59,20 +44,7 @@ impl<'a, 'b> GraphReader<'_, 'a, 'b> {
             }
             ("OneHotEncoder", true, [Columns(table)]) => self.one_hot(node, table)?,
             ("LabelEncoder", true, [Columns(table)]) => self.labelled(node, table)?,
-            ("Concat", false, all) => {
-                let tables = all.iter().map(|meaning| match meaning {
-                    Columns(table) => Some(&**table),
-                    _ => None,
-                });
-                let tables: Option<Vec<&ColumnTable>> = tables.collect();
-                let axis = self.attributes(node).integer("axis")?;
-                match tables {
-                    Some(tables) if tables.iter().all(|table| table.has_columns_at(axis)) => {
-                        ColumnTable::joined(&tables, self.limits)?
-                    }
-                    _ => None,
-                }
-            }
+            ("Concat", false, all) => self.concatenated(node, all)?,
             ("ArrayFeatureExtractor", true, [Columns(table), Constant(indices)])
                 if indices.element == element::INT64 =>
             {
@@ -88,20 +60,18 @@ impl<'a, 'b> GraphReader<'_, 'a, 'b> {
             ("Scaler", true, [Columns(table)]) => self.scaled(node, table)?,
             ("Imputer", true, [Columns(table)]) => self.imputed(node, table)?,
             (
-                "Add",
+                "Add" | "Mul",
                 false,
                 [Columns(table), Constant(number)] | [Constant(number), Columns(table)],
-            ) => computed(table, Add, number.row(table.element))?,
-            (
-                "Mul",
-                false,
-                [Columns(table), Constant(number)] | [Constant(number), Columns(table)],
-            ) => computed(table, Multiply, number.row(table.element))?,
-            ("Sub", false, [Columns(table), Constant(number)]) => {
-                computed(table, Subtract, number.row(table.element))?
-            }
-            ("Div", false, [Columns(table), Constant(number)]) => {
-                computed(table, Divide, number.row(table.element))?
+            )
+            | ("Sub" | "Div", false, [Columns(table), Constant(number)]) => {
+                let operation = match node.operator {
+                    "Add" => Operation::Add,
+                    "Mul" => Operation::Multiply,
+                    "Sub" => Operation::Subtract,
+                    _ => Operation::Divide,
+                };
+                computed(table, operation, number.row(table.element))?
             }
             _ => None,
         };
@@ -110,6 +80,21 @@ impl<'a, 'b> GraphReader<'_, 'a, 'b> {
             self.cells.saturating_add(made.as_ref().and_then(ColumnTable::width).unwrap_or(0));
         check_limit(self.cells, self.limits.nodes, "columns of its steps")?;
         Ok(made)
+    }
+
+    /// Concat: the columns of all inputs.
+    fn concatenated(
+        &mut self,
+        node: &NodeProto<'a>,
+        inputs: &[GraphValue<'a>],
+    ) -> Result<Option<ColumnTable>> {
+        let axis = self.attributes(node).integer("axis")?;
+        let tables = inputs.iter().map(|input| match input {
+            GraphValue::Columns(table) if table.has_columns_at(axis) => Some(&**table),
+            _ => None,
+        });
+        let tables: Option<Vec<&ColumnTable>> = tables.collect();
+        tables.map_or(Ok(None), |tables| ColumnTable::joined(&tables, self.limits))
     }
 
     /// Scaler: `(value - offset) * scale`, as float.
@@ -178,6 +163,25 @@ impl<'a, 'b> GraphReader<'_, 'a, 'b> {
     /// Returns the target type of a Cast.
     pub(super) fn target(&mut self, node: &NodeProto<'a>) -> Result<Option<i64>> {
         self.attributes(node).integer("to")
+    }
+}
+
+/// Cast: to an element type, `None` for one that is unsupported.
+fn cast(table: &ColumnTable, target: Option<i64>) -> Result<Option<ColumnTable>> {
+    match (target, table.element) {
+        // The numeric value of a text is unknown.
+        (_, element::STRING) => Ok(None),
+        (Some(element::FLOAT), element::FLOAT) => Ok(Some(table.clone())),
+        (Some(element::FLOAT), _) => table.then(element::FLOAT, &[vec![Step::Round]]),
+        // Integers convert to doubles exactly.
+        (Some(element::DOUBLE), _) => table.then(element::DOUBLE, &[Vec::new()]),
+        (Some(element::INT64), element::INT64 | element::INT32) => {
+            table.then(element::INT64, &[Vec::new()])
+        }
+        (Some(element::INT64), element::FLOAT | element::DOUBLE) => {
+            table.then(element::INT64, &[vec![Step::Truncate]])
+        }
+        _ => Ok(None),
     }
 }
 
