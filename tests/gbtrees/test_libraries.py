@@ -179,6 +179,17 @@ def test_categories_keep_digits_that_doubles_do_not_have() -> None:
         engine.predict(X.assign(k=Decimal("7.5")))
 
 
+def test_integers_beyond_bigint_are_categories_of_catboost() -> None:
+    values = [2**63 + 5, 2**63 + 6, 1]
+    codes = np.arange(len(FRAME)) % 3
+    X = pd.DataFrame({"k": np.array(values, np.uint64)[codes], "x": FRAME.other})
+    model = catboost.CatBoostRegressor(**{**CAT, "cat_features": ["k"]}).fit(X, codes)
+    engine, expected = gbtrees.Model(model), margins(model, X)
+    assert len({*expected[:3]}) == 3
+    for one in (X.k, X.k.astype("category"), X.k.map(lambda value: Decimal(int(value)))):
+        assert same(engine.margins(X.assign(k=one)), expected)
+
+
 def test_numbers_that_numpy_does_not_have_are_read() -> None:
     """Nulls among Arrow's codes, and integers of 128 bits."""
     polars, arrow = (pytest.importorskip(name) for name in ("polars", "pyarrow"))

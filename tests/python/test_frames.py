@@ -488,6 +488,14 @@ def test_large_unsigned_integers_are_sent_as_integers(
     assert len(set(pgboost.predict(connection, "model", rows))) == 2
 
 
+@pytest.mark.parametrize("width", [1, 120])
+def test_integers_beyond_bigint_are_categories_of_catboost(identical: Same, width: int) -> None:
+    values = np.array([2**63 + 5, 2**63 + 6, 1], np.uint64)
+    rows = WIDE.iloc[:, :width].assign(k=values[np.arange(ROWS) % 3])
+    model = catboost.CatBoostRegressor(iterations=4, cat_features=["k"], **models.SILENT)
+    identical(model.fit(rows, np.arange(ROWS) % 3), rows)
+
+
 TREES = {
     "HistGradientBoosting": Histograms(min_samples_leaf=2, max_iter=30),
     "tree": DecisionTreeRegressor(random_state=1),

@@ -171,6 +171,9 @@ class Reader:
         return _numbers(name, column)
 
     def _number(self, feature: int, name: str, value: Any) -> float:
+        if self._is_hashing and isinstance(value, (int, Decimal)) and value == int(value):
+            # CatBoost hashes the digits, of which a bigint may have too few.
+            value = str(int(value))
         found = self._engine.category(feature, value)
         if found is not None:
             return found

@@ -204,8 +204,19 @@ impl FeatureContext<'_> {
                 self.real_code(index, value)
             }
             Exact::Integer(value) => self.integer_code(index, value),
-            Exact::Float(value) => self.float_code(index, value),
+            Exact::Float(value) => match self.hashed_digits(index, number) {
+                Some(digits) => self.text_code(index, &digits),
+                None => self.float_code(index, value),
+            },
         }
+    }
+
+    /// Returns the digits of a numeric that no bigint can be, where categories are hashes of digits.
+    fn hashed_digits(self, index: usize, number: Number<'_>) -> Option<String> {
+        let is_hashed = self.image.categories(index)?.kind() == CategoryKind::Hashed;
+        let digits = (is_hashed && number.number_type() == NumberType::Numeric)
+            .then(|| number.numeric_text())?;
+        digits.bytes().all(|byte| byte.is_ascii_digit()).then_some(digits)
     }
 
     pub(crate) fn integer_code(self, index: usize, value: i64) -> Result<f32> {
