@@ -477,12 +477,14 @@ def test_categories_among_many_columns_without_names(refused: Refused, identical
     identical(Histograms(**FEW).fit(WIDE, WIDE.c0), WIDE)
 
 
+@pytest.mark.parametrize("width", [0, 120])
 def test_large_unsigned_integers_are_sent_as_integers(
-    connection: Connection, identical: Same
+    connection: Connection, identical: Same, width: int
 ) -> None:
     """Rounding such a number to double precision first would round it otherwise to real."""
     half = 2**54 + 2**30
-    rows = pd.DataFrame({"n": np.resize([half - 1, half + 1], ROWS).astype(np.uint64)})
+    large = np.resize([half - 1, half + 1], ROWS).astype(np.uint64)
+    rows = WIDE.iloc[:, :width].assign(n=large)
     model = xgboost.XGBRegressor(n_estimators=2).fit(rows, rows.n > half)
     identical(model, rows)
     assert len(set(pgboost.predict(connection, "model", rows))) == 2

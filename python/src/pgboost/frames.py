@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
+from operator import add
 from typing import Any
 
 from .errors import ArgumentError, InvalidDataError
@@ -206,11 +207,8 @@ def quoted(value: Any) -> str:
 def objects_of(columns: list[tuple[str, Any]], kinds: list[str | None]) -> list[str]:
     """Writes rows as JSON objects, with the values that columns of these types have."""
     cells = (_json_of(column, kind) for (_, column), kind in zip(columns, kinds, strict=True))
-    names = [json.dumps(name) for name, _ in columns]
-    return [
-        f"{{{','.join(f'{name}:{value}' for name, value in zip(names, row, strict=True))}}}"
-        for row in zip(*cells, strict=True)
-    ]
+    keys = [f"{json.dumps(name)}:" for name, _ in columns]
+    return [f"{{{','.join(map(add, keys, row))}}}" for row in zip(*cells, strict=True)]
 
 
 def _json_of(column: Any, kind: str | None) -> list[str]:

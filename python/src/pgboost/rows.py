@@ -28,6 +28,8 @@ from .frames import (
 
 # PostgreSQL's functions have at most 100 arguments, the name of the model included.
 MAX_COLUMNS = 99
+# Above this, not all integers are doubles.
+_LARGE = 2.0**53
 # The approximate number of values in a statement.
 _VALUES = 1_000_000
 _TABLE = sql.Identifier("pg_temp", "pgboost_rows")
@@ -46,7 +48,7 @@ class Rows:
     """The rows of a frame that `framed` returns.
 
     More columns than a function has arguments are sent as an array of numbers, or as an object if some are
-    text or categories, which are codes in an array.
+    text, categories, which are codes in an array, or integers that doubles do not have.
     """
 
     def __init__(self, frame: Any) -> None:
@@ -57,6 +59,14 @@ class Rows:
         self.form = "columns"
         if len(self.types) > MAX_COLUMNS:
             self.form = "jsonb" if "text" in self.types.values() else "double precision[]"
+
+    def has_large_integers(self) -> bool:
+        """Returns whether a number would be rounded to double precision before it is rounded to real."""
+        pairs = zip(columns_of(self.frame), self.types.values(), strict=True)
+        return any(
+            kind == "bigint" and (abs(numbers(column)) >= _LARGE).any()
+            for (_, column), kind in pairs
+        )
 
     def relation(self) -> sql.Composable:
         """Returns the rows as a relation `t` of arrays that are parameters."""
@@ -139,7 +149,7 @@ def of_version(
     if rows.form == "double precision[]":
         query = sql.SQL(_CATEGORICAL).format(extension.name("model_features"))
         ((has_categories,),) = extension.rows(query, [info["reference"]])
-        if has_categories and features:
+        if features and (has_categories or rows.has_large_integers()):
             rows.form = "jsonb"
         elif has_categories and info["format"].startswith("tree ensemble"):
             raise InvalidDataError(
