@@ -215,6 +215,17 @@ def test_codes_are_told_from_numbers_that_are_categories(connection: Connection)
         connection.execute(load, (file,))
 
 
+def test_categories_of_catboost_may_be_texts_or_numbers(connection: Connection) -> None:
+    rows = pd.DataFrame({"k": np.resize(["a", "c"], 60), "x": np.arange(60.0)})
+    model = catboost.CatBoostRegressor(
+        iterations=2, one_hot_max_size=9, cat_features=["k"], allow_writing_files=False, verbose=0
+    )
+    hashed = model.fit(rows, np.arange(60) % 2)._serialize_model()
+    for other in (["a", "c"], [1, 2]):
+        for file in (hashed, categorical(other), hashed):
+            connection.execute("SELECT load_model('m', %s)", (file,))
+
+
 def test_a_policy_that_two_libraries_take_otherwise_is_a_notice(connection: Connection) -> None:
     notices: list[str] = []
     connection.add_notice_handler(lambda notice: notices.append(notice.message_hint or ""))
