@@ -190,6 +190,7 @@ SET ROLE regress_giver;
 SELECT load_model('given', file_of('price'));
 SELECT set_model_owner('given', 'regress_taker');
 SELECT set_model_owner('given', 'regress_nobody');
+SELECT set_model_owner('given', 'public');
 SELECT set_model_owner('given', 'regress_team');
 SELECT name, owner FROM pgboost_models WHERE name = 'given';
 SELECT set_model_owner('m', 'regress_giver');

@@ -79,7 +79,9 @@ SELECT create_predict_function('price', output => 'predict_leaf');
 SELECT create_predict_function('price', 'elsewhere', schema => 'nosuch');
 SELECT create_predict_function('price@9', 'nine');
 SET search_path = nosuch;
+\set VERBOSITY sqlstate
 SELECT public.create_predict_function('price', 'nowhere');
+\set VERBOSITY default
 RESET search_path;
 
 -- Rights: EXECUTE for the function, and the model's own for the prediction.

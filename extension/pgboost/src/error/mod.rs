@@ -93,7 +93,8 @@ error_table! {
         INSUFFICIENT_PRIVILEGE, "must be owner of model \"{name}\"";
     NoSuchRole { role: String } =>
         UNDEFINED_OBJECT, "role \"{role}\" does not exist",
-        hint (role.eq_ignore_ascii_case("public").then_some("Write public in lower case for all roles."));
+        hint ((role != "public" && role.eq_ignore_ascii_case("public"))
+            .then_some("Write public in lower case for all roles."));
     Deployed { name: String, version: i32 } =>
         OBJECT_IN_USE, "cannot drop version {version} of model \"{name}\" because it is deployed",
         hint "Deploy another version first, or drop the model with all its versions.";
@@ -320,7 +321,7 @@ error_table! {
         INVALID_PARAMETER_VALUE, "unknown output: \"{output}\"",
         hint "The outputs are predict, predict_array, predict_class and predict_margin.";
     NoSchema =>
-        UNDEFINED_OBJECT, "no schema has been selected to create in";
+        INVALID_SCHEMA_NAME, "no schema has been selected to create in";
     NoBaseMargin { model: String } =>
         FEATURE_NOT_SUPPORTED, "model \"{model}\" cannot begin with a base margin",
         hint "Only XGBoost's models have base margins; add an offset to the margin in SQL.";

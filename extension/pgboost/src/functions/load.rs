@@ -44,7 +44,7 @@ struct LoadOptions {
 #[derive(Clone, Copy)]
 enum Rounds {
     All,
-    First(i32),
+    First(usize),
     /// The rounds up to the file's best iteration.
     Best,
 }
@@ -78,7 +78,10 @@ fn pgboost_load_model_1_1(
     let bytes = required(file, "file")?;
     let rounds = match (rounds, best_iteration.unwrap_or(false)) {
         (None, false) => Rounds::All,
-        (Some(rounds), false) => Rounds::First(rounds),
+        (Some(rounds), false) => {
+            let least = Error::TooSmall { argument: "rounds", least: 1 };
+            Rounds::First(usize::try_from(rounds).ok().filter(|rounds| *rounds > 0).ok_or(least)?)
+        }
         (None, true) => Rounds::Best,
         (Some(_), true) => return Err(Error::RoundsTwice.into()),
     };
@@ -185,7 +188,7 @@ impl Present {
 fn keep_rounds(model: &mut Ensemble, name: &str, rounds: Rounds, file: &Present) -> Result<()> {
     let present = file.rounds;
     let rounds = match (rounds, file.best_rounds) {
-        (Rounds::First(rounds), _) => usize::try_from(rounds).unwrap_or(0),
+        (Rounds::First(rounds), _) => rounds,
         (Rounds::Best, Some(best)) => best,
         (Rounds::Best, None) => return Err(Error::NoBestIteration),
         (Rounds::All, Some(best)) if best < present && model.format().starts_with("xgboost") => {
