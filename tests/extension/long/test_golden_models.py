@@ -292,7 +292,9 @@ def compare(connection: psycopg.Connection, script: Path) -> int:
 
 def compare_query(connection: psycopg.Connection, array: str, single: bool) -> int:
     """Compares the rows of a query; returns how many."""
-    (text,) = connection.execute("SELECT prosrc FROM pg_proc WHERE proname = 'm_query'").fetchone()
+    (text,) = connection.execute(
+        "SELECT prosrc FROM pg_proc WHERE proname ~ '^m_.*_query$'"
+    ).fetchone()
     names = re.findall(r'pg_typeof\(q\.("(?:[^"]|"")*")\)', text)
     columns = ", ".join(f"c{number} AS {name}" for number, name in enumerate(names))
     numbered = "SELECT *, row_number() OVER () AS id FROM x"
