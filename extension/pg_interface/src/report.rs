@@ -52,6 +52,12 @@ fn cut(text: &str, end: usize) -> Cow<'_, str> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phrase(String);
 
+/// Returns a number of things: "1 feature", "3 features".
+pub fn counted(number: usize, thing: &str) -> Phrase {
+    let plural = if number == 1 { "" } else { "s" };
+    Phrase(format!("{number} {thing}{plural}"))
+}
+
 impl From<String> for Phrase {
     fn from(words: String) -> Self {
         Phrase(words)

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use pg_interface::report::check_for_interrupts;
+use pg_interface::report::{check_for_interrupts, counted};
 use pg_interface::{ScalarType, catalog};
 use row_source::distribution::{Collector, Numbers, Point};
 use row_source::{Field, PlacedColumn, Row, Source, SourceError, width};
@@ -98,7 +98,7 @@ fn read_elements(
     let given = elements.len();
     if given != expected {
         let column = column.array_name().to_owned();
-        return Err(Error::ArrayLength { column, expected, given });
+        return Err(Error::ArrayLength { column, expected: counted(expected, "element"), given });
     }
     for (index, element) in (first..).zip(elements) {
         collector.number(index, element.map_or(f32::NAN, |number| number.double() as f32))?;

@@ -101,9 +101,9 @@ error_table! {
         DATA_EXCEPTION, "the array of column \"{column}\" is {what} in the first row",
         detail "The first row determines the number of features of the column.",
         hint "Order the query so that a row with an array comes first, or leave the column out.";
-    ArrayLength { column: String, expected: usize, given: usize, array: String } =>
+    ArrayLength { column: String, expected: usize, given: Phrase, array: String } =>
         DATA_EXCEPTION,
-        "an array of column \"{column}\" has {given} elements, not {expected}",
+        "an array of column \"{column}\" has {given}, not {expected}",
         detail "The array is {array}.";
     UnknownCategory { column: String, argument: &'static str } =>
         INVALID_TEXT_REPRESENTATION,
@@ -138,8 +138,8 @@ error_table! {
         EXTERNAL_ROUTINE_EXCEPTION, "libxgboost reported an error", detail "{message}";
     OutOfMemory =>
         OUT_OF_MEMORY, "out of memory", hint (need_less_memory());
-    FeatureCount { model: String, expected: usize, given: usize } =>
-        DATA_EXCEPTION, "model \"{model}\" expects {expected} features, not {given}";
+    FeatureCount { model: String, expected: Phrase, given: usize } =>
+        DATA_EXCEPTION, "model \"{model}\" expects {expected}, not {given}";
     SeveralValues { model: String, function: &'static str } =>
         WRONG_OBJECT_TYPE, "{function} cannot be used with model \"{model}\"",
         detail "The model produces several values per row.";

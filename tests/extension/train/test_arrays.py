@@ -144,7 +144,7 @@ def test_null_is_missing(connection: Connection) -> None:
 
 @pytest.mark.parametrize(("column", "sqlstate", "message", "detail"), [
     ("CASE i WHEN 3 THEN ARRAY[7] ELSE ARRAY[i, i] END", "22000",
-     'an array of column "v" has 1 elements, not 2', "The array is {7}."),
+     'an array of column "v" has 1 element, not 2', "The array is {7}."),
     ("CASE i WHEN 3 THEN array_fill(5, ARRAY[100]) ELSE ARRAY[i] END", "22000",
      'an array of column "v" has 100 elements, not 1', ",5,5..."),
     ("CASE WHEN i > 1 THEN ARRAY[i] END", "22000",
@@ -168,7 +168,7 @@ def test_lengths_that_differ_are_errors_everywhere(connection: Connection, raise
     source = "SELECT ARRAY[i, i % 3] AS v, i AS y FROM generate_series(1, 50) AS i"
     other = source.replace("[i, i % 3]", "[i]")
     connection.execute(TRAIN.format(""), (source, PARAMS))
-    message = 'an array of column "v" has 1 elements, not 2'
+    message = 'an array of column "v" has 1 element, not 2'
     for statement, arguments in (
         (TRAIN.format(", eval_source => %s"), (source, PARAMS, other)),
         (TRAIN.format(", continue_from => 'm'"), (other, PARAMS)),

@@ -236,6 +236,14 @@ def test_notices_report_choices(said: Callable[..., Said], function: str) -> Non
     assert "argument features" in key.hint
 
 
+def test_one_feature_is_no_features(raises: Raises, said: Callable[..., Said]) -> None:
+    chosen, *_ = said("train_model", "SELECT age, survived FROM passenger")
+    assert chosen.detail == 'The feature is "age".'
+    wrong = raises("22000", "SELECT predict('m', 1, 2)")
+    assert wrong.message_primary == 'model "m" expects 1 feature, not 2'
+    assert wrong.message_detail == "The feature is age."
+
+
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_notices_omit_the_callers_choices(said: Callable[..., Said], function: str) -> None:
     assert said(function, "passenger", more=OBJECTIVE + FEATURES) == []

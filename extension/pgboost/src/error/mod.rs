@@ -173,8 +173,8 @@ error_table! {
         FEATURE_NOT_SUPPORTED, "predict_pinned needs a constant as the name of the model",
         hint "Write the name as a literal, or use predict, whose model may be an expression.";
     /// `names` is a sentence with the features' names, if they are few.
-    FeatureCount { model: String, expected: usize, given: usize, names: Option<Phrase>, hint: Option<&'static str> } =>
-        DATA_EXCEPTION, "model \"{model}\" expects {expected} features, not {given}",
+    FeatureCount { model: String, expected: Phrase, given: usize, names: Option<Phrase>, hint: Option<&'static str> } =>
+        DATA_EXCEPTION, "model \"{model}\" expects {expected}, not {given}",
         detail (names), hint (*hint);
     /// A row or an object without a feature of the model; `unnamed` are the columns of ROW(...).
     NoSuchFeature { model: String, feature: String, form: &'static str, unnamed: bool } =>
@@ -225,8 +225,8 @@ error_table! {
         } else {
             "Each element of the first dimension is a row, which has a feature in each element of the second."
         }));
-    ArrayLength { column: String, expected: usize, given: usize } =>
-        DATA_EXCEPTION, "array \"{column}\" must have {expected} elements, not {given}",
+    ArrayLength { column: String, expected: Phrase, given: usize } =>
+        DATA_EXCEPTION, "array \"{column}\" must have {expected}, not {given}",
         detail "Each element is a feature of the model.";
     ArrayType { type_name: String } =>
         DATATYPE_MISMATCH, "array of features cannot be of type {type_name}",

@@ -8,6 +8,7 @@
 use gbtrees::internals::{CategoryKind, CategoryView, Narrowing, RealInput, shortest_decimal};
 use pg_interface::array::ElementType;
 use pg_interface::catalog::{TEXTOID, UNKNOWNOID};
+use pg_interface::report::counted;
 use pg_interface::{Exact, Number, NumberType, Oid, ScalarType, Value, float_text, varlena};
 
 use super::FeatureContext;
@@ -334,6 +335,7 @@ impl ElementFeatures {
         if given == self.count {
             return Ok(());
         }
-        Err(Error::ArrayLength { column: self.column.clone(), expected: self.count, given })
+        let expected = counted(self.count, "element");
+        Err(Error::ArrayLength { column: self.column.clone(), expected, given })
     }
 }

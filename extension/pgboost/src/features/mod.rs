@@ -8,7 +8,7 @@ mod by_position;
 mod feature_reader;
 
 use gbtrees::internals::Narrowing;
-use pg_interface::report::{Phrase, shown};
+use pg_interface::report::{Phrase, counted, shown};
 use pg_interface::signature::{ArgSource, ArgumentType, Composite, Signature, TypedArguments};
 use pg_interface::{Oid, catalog};
 
@@ -66,7 +66,7 @@ impl FeatureContext<'_> {
     pub(crate) fn count(&self, given: usize, hint: Option<&'static str>) -> Error {
         Error::FeatureCount {
             model: self.model.to_owned(),
-            expected: self.image.num_features(),
+            expected: counted(self.image.num_features(), "feature"),
             given,
             names: self.names(),
             hint,
@@ -79,7 +79,8 @@ impl FeatureContext<'_> {
         let name = |index| self.image.feature_name(index).map(shown);
         let names: Option<Vec<_>> = (0..features).map(name).collect();
         let names = names.filter(|_| features <= MAX_NAMES_SHOWN)?.join(", ");
-        Some(format!("The features are {names}.").into())
+        let is = if features == 1 { "feature is" } else { "features are" };
+        Some(format!("The {is} {names}.").into())
     }
 }
 

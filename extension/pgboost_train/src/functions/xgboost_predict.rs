@@ -34,6 +34,7 @@ impl Statement {
         let expected = self.registered.model.num_features();
         if features.len() != expected {
             let (model, given) = (self.model.clone(), features.len());
+            let expected = report::counted(expected, "feature");
             return Err(Error::FeatureCount { model, expected, given });
         }
         self.features.clear();

@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use gbtrees::internals::CategoryView;
 use pg_interface::array::number_elements;
+use pg_interface::report::counted;
 use pg_interface::{Exact, NumberType, ScalarType, Value, catalog};
 use pgrx::pg_sys::Oid;
 use row_source::names::{element_names, leading_elements as elements_named};
@@ -394,5 +395,6 @@ fn other_length(column: &str, field: Field<'_>, expected: usize, given: usize) -
     if array.len() < written.len() {
         array.push_str("...");
     }
+    let given = counted(given, "element");
     Error::ArrayLength { column: column.to_owned(), expected, given, array }
 }

@@ -185,7 +185,8 @@ pub(crate) fn notice(
         [_] => " on one column".to_owned(),
         names => format!(" on {} columns", names.len()),
     };
-    let detail = chosen.then(|| format!("The features are {}.", listed(&names)));
+    let are = if names.len() == 1 { "feature is" } else { "features are" };
+    let detail = chosen.then(|| format!("The {are} {}.", listed(&names)));
     if objective.is_some() || chosen {
         let with = objective.map(|name| format!(" with objective {name}")).unwrap_or_default();
         notice_with(&format!("training{with}{on}"), detail.as_deref(), None);
