@@ -425,8 +425,8 @@ macro_rules! error_table_tests {
         fn assert_style(error: &Error) {
             // Faults of the caller, the data or the machine, and of a library's function (38); XX, a
             // bug, is excluded.
-            const CLASSES: [&str; 10] =
-                ["0A", "22", "38", "40", "42", "53", "54", "55", "57", "58"];
+            const CLASSES: [&str; 11] =
+                ["0A", "22", "38", "3F", "40", "42", "53", "54", "55", "57", "58"];
             let $crate::Report { sqlstate, message, detail, hint } = error.report();
             let shown = format!("{error:?}: {message}");
             // Six bits per character, the first lowest (elog.h).
