@@ -121,7 +121,8 @@ impl FeatureColumns {
 
 /// The types' numbers are those of `pg_type`: text, varchar, char and name; smallint, integer and bigint; boolean;
 /// real and double precision; numeric; date; timestamps. A numeric is a whole number to a category as far as the
-/// extension takes it for one: as `bigint`, or as its double up to 2^53.
+/// extension takes it for one: as `bigint`, by its digits if they are hashed, or as its double up to 2^53. Infinity
+/// has no scale.
 const READ: &str = "  t oid[];
   b oid;
   d oid;
@@ -196,11 +197,14 @@ BEGIN
           v := concat(v, w);
         ELSE
           v := concat('CASE WHEN (', v, ') OPERATOR(pg_catalog.<>) ''NaN'' THEN CASE WHEN (', v,
-            ') OPERATOR(pg_catalog.=) pg_catalog.trunc(', v, ') AND (', v, ') OPERATOR(pg_catalog.>=) ''',
-            CASE WHEN b = 1700 THEN '-9223372036854775808' ELSE '-9007199254740992' END,
-            ''' AND (', v, ') OPERATOR(pg_catalog.<=) ''',
-            CASE WHEN b = 1700 THEN '9223372036854775807' ELSE '9007199254740992' END,
-            ''' THEN (', v, ')', w,
+            ') OPERATOR(pg_catalog.=) pg_catalog.trunc(', v, ') AND ',
+            CASE WHEN b = 1700 AND kinds[i] = 'hashed' THEN
+              concat('pg_catalog.scale(', v, ') IS NOT NULL THEN pg_catalog.trunc(', v, ')::pg_catalog.text')
+            ELSE concat('(', v, ') OPERATOR(pg_catalog.>=) ''',
+              CASE WHEN b = 1700 THEN '-9223372036854775808' ELSE '-9007199254740992' END,
+              ''' AND (', v, ') OPERATOR(pg_catalog.<=) ''',
+              CASE WHEN b = 1700 THEN '9223372036854775807' ELSE '9007199254740992' END,
+              ''' THEN (', v, ')', w) END,
             ' WHEN (' || y || ') OPERATOR(pg_catalog.=) pg_catalog.trunc('
               || y || ') AND pg_catalog.abs('
               || y || ') OPERATOR(pg_catalog.<=) 9007199254740992 THEN ('

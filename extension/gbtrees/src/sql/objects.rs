@@ -49,29 +49,37 @@ pub(super) fn body(kind: ArgumentType, unknown: UnknownCategory, precision: Prec
         }
         ArgumentType::Integer => {
             let given = raised_unless_given(raised);
-            (OF_CATEGORY, format!("{INTEGER}{}{INTEGER_OTHER}{given}{INTEGER_END}", whole("")))
+            (OF_CATEGORY, format!("{INTEGER}{}{INTEGER_OTHER}{given}{INTEGER_END}", whole(false)))
         }
         ArgumentType::Text => ("", TEXT.to_owned()),
         ArgumentType::Hashed => {
-            let whole = whole("::text");
+            let whole = whole(true);
             (OF_CATEGORY, format!("{HASHED}{whole}{raised}{HASHED_END}"))
         }
     };
     format!("{START}{declared}{ABSENT}{read}{END}")
 }
 
-/// Returns the statements for a number that is a category if it is whole: as `bigint`, or else as the nearest
-/// double, which is sure to be one number up to 2^53.
-fn whole(cast: &str) -> String {
+/// Returns the statements for a number that is a category if it is whole: itself, as `bigint` or as its digits, or
+/// else as the nearest double, which is sure to be one number up to 2^53.
+fn whole(as_digits: bool) -> String {
     let double = double_of("n");
+    let (bounds, itself, nearest) = if as_digits {
+        ("", "trunc(n)::text", "d::int8::text")
+    } else {
+        (
+            " AND n >= '-9223372036854775808'\n      AND n <= '9223372036854775807'",
+            "n::int8",
+            "d::int8",
+        )
+    };
     format!(
         "    n := v::numeric;
-    IF n = trunc(n) AND n >= '-9223372036854775808'
-      AND n <= '9223372036854775807'
-    THEN RETURN n::int8{cast}; END IF;
+    IF n = trunc(n){bounds}
+    THEN RETURN {itself}; END IF;
     d := CASE {double} END;
     IF d = trunc(d) AND abs(d) <= 9007199254740992
-    THEN RETURN d::int8{cast}; END IF;
+    THEN RETURN {nearest}; END IF;
 "
     )
 }

@@ -212,12 +212,16 @@ impl FeatureContext<'_> {
         }
     }
 
-    /// Returns the digits of a numeric that no bigint can be, where categories are hashes of digits.
+    /// Returns the digits of a whole numeric that no bigint can be, where categories are hashes of digits.
     fn hashed_digits(self, index: usize, number: Number<'_>) -> Option<String> {
         let is_hashed = self.image.categories(index)?.kind() == CategoryKind::Hashed;
-        let digits = (is_hashed && number.number_type() == NumberType::Numeric)
+        let mut text = (is_hashed && number.number_type() == NumberType::Numeric)
             .then(|| number.numeric_text())?;
-        digits.bytes().all(|byte| byte.is_ascii_digit()).then_some(digits)
+        let end = text.find('.').unwrap_or(text.len());
+        let is_whole = text.bytes().skip(end + 1).all(|byte| byte == b'0')
+            && text.bytes().take(end).all(|byte| byte.is_ascii_digit() || byte == b'-');
+        text.truncate(end);
+        is_whole.then_some(text)
     }
 
     pub(crate) fn integer_code(self, index: usize, value: i64) -> Result<f32> {
