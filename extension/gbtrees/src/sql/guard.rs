@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::quote::{body, identifier, literal};
-use super::script::GENERATION_DIGITS;
+
+/// The hexadecimal digits of a generation.
+pub(super) const GENERATION_DIGITS: usize = 8;
 
 /// Returns the first words of the comment on each function of a model, by which a later script knows its own.
 pub(super) fn mark(model: &str) -> String {

@@ -5,7 +5,7 @@
 
 use super::codes::Codes;
 use super::function::Function;
-use super::guard::{self, Kept, SETTINGS, mark, qualified};
+use super::guard::{self, GENERATION_DIGITS, Kept, SETTINGS, mark, qualified};
 use super::inputs::{ArgumentType, Inputs, Place, Prologue, RAISE_UNKNOWN, UNKNOWN};
 use super::nested::{sum_type, sums};
 use super::quote::{comment, literal};
@@ -60,8 +60,6 @@ const EXPLAINED: &str = "_explained";
 
 /// Stands for the digest of the whole script until that is known.
 const GENERATION: &str = "\0generation\0";
-/// The hexadecimal digits of a generation.
-pub(super) const GENERATION_DIGITS: usize = 8;
 
 const IMMUTABLE: &str = "IMMUTABLE PARALLEL SAFE";
 
