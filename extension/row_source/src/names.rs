@@ -29,9 +29,14 @@ pub fn check(name: &str) -> Result<&str, &'static str> {
     }
 }
 
+/// Returns the leading characters of a name in that many bytes.
+pub fn cut(name: &str, bytes: usize) -> &str {
+    name.get(..name.floor_char_boundary(bytes)).unwrap_or_default()
+}
+
 /// Returns the names as PostgreSQL has cut those of columns, except where two would be the same.
 pub fn stored<'a>(names: &[&'a str], is_column: impl Fn(&str) -> bool) -> Vec<&'a str> {
-    let cut = |name: &'a str| name.get(..name.floor_char_boundary(MAX_BYTES)).unwrap_or(name);
+    let cut = |name: &'a str| cut(name, MAX_BYTES);
     let mut whole: HashMap<&str, HashSet<&str>> = HashMap::new();
     for name in names {
         whole.entry(cut(name)).or_default().insert(name);

@@ -5,7 +5,7 @@ use pg_interface::catalog::{self, quoted, quoted_literal, quoted_schema};
 use pg_interface::invalidation::ReadSnapshot;
 use pg_interface::{FunctionCallInfo, Oid, call, report, row_trigger, session};
 use pgrx::{pg_extern, pg_sys};
-use row_source::names::MAX_BYTES;
+use row_source::names::{MAX_BYTES, cut};
 
 use super::{Answer, optional_text, required, required_text};
 use crate::error::{Error, Result};
@@ -239,9 +239,4 @@ fn trigger_name(column: &str, suffix: &str) -> String {
 /// Returns a name with a suffix, of which the name is cut if both are longer than PostgreSQL allows.
 fn suffixed(name: &str, suffix: &str) -> String {
     format!("{}{suffix}", cut(name, MAX_BYTES - suffix.len()))
-}
-
-/// Returns the leading characters of a name in that many bytes.
-fn cut(name: &str, bytes: usize) -> &str {
-    name.get(..name.floor_char_boundary(bytes)).unwrap_or_default()
 }
