@@ -8,9 +8,9 @@ use crate::SourceError;
 /// Words written at once, which takes some milliseconds; one write has less than 2 GB.
 const WORDS_PER_WRITE: usize = 1 << 20;
 
-/// The most bytes in memory. The operating system takes some tenths of a second to take a gigabyte back, which
-/// would delay the end of a cancelled statement.
-const MAX_BYTES: usize = 128 << 20;
+/// The most bytes of rows or of results in memory. The operating system takes some tenths of a second to take a
+/// gigabyte back, which would delay the end of a cancelled statement.
+pub const MAX_BYTES: usize = 128 << 20;
 
 /// A sequence of words.
 pub struct Spool<T: Plain> {
@@ -22,7 +22,7 @@ pub struct Spool<T: Plain> {
 }
 
 impl<T: Plain + Default> Spool<T> {
-    /// Creates a sequence that keeps up to `bytes` in memory, and no more than a constant.
+    /// Creates a sequence that keeps up to `bytes` in memory, and no more than [`MAX_BYTES`].
     pub fn new(bytes: usize) -> Self {
         Spool { words: Vec::new(), room: bytes.min(MAX_BYTES) / size_of::<T>(), file: None }
     }

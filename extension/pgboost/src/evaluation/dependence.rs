@@ -5,7 +5,7 @@
 
 use pg_interface::report::check_for_interrupts;
 use row_source::sorter::work_mem;
-use row_source::spool::Spool;
+use row_source::spool::{self, Spool};
 use row_source::{PlacedColumn, Row, Source, SourceError, names, width};
 
 use super::grid::{FeatureValues, GridShape, GridValue};
@@ -32,9 +32,6 @@ pub(crate) struct Average {
 
 /// Estimated bytes of a value of the grid.
 const VALUE_BYTES: usize = 128;
-/// The most bytes of values, and of sums. The operating system takes some tenths of a second to take a gigabyte
-/// back, which would delay the end of a cancelled statement.
-const MAX_BYTES: usize = 128 << 20;
 
 /// Sums between two checks for interrupts.
 const SUMS_PER_CHECK: usize = 1 << 20;
@@ -44,7 +41,7 @@ pub(crate) fn averages(
     mut predictor: SourcePredictor,
     request: &Request<'_>,
 ) -> Result<impl Iterator<Item = Average> + use<>> {
-    let room = work_mem().min(MAX_BYTES);
+    let room = work_mem().min(spool::MAX_BYTES);
     if request.shape.points > room / VALUE_BYTES {
         return Err(Error::GridTooLarge { points: request.shape.points });
     }
@@ -192,7 +189,7 @@ impl KeptRows {
         let length = points.len() * outputs.max(1);
         sums.try_reserve_exact(length).map_err(gbtrees::Error::from)?;
         while sums.len() < length {
-            // It also takes as long to give it.
+            // The operating system also takes some tenths of a second to give a gigabyte.
             check_for_interrupts();
             sums.resize(length.min(sums.len() + SUMS_PER_CHECK), 0.0);
         }
