@@ -58,6 +58,12 @@ pub fn counted(number: usize, thing: &str) -> Phrase {
     Phrase(format!("{number} {thing}{plural}"))
 }
 
+/// Returns a sentence with the names of that many features: "The feature is a.", "The features are a, b."
+pub fn named_features(number: usize, names: &str) -> String {
+    let are = if number == 1 { "feature is" } else { "features are" };
+    format!("The {are} {names}.")
+}
+
 impl From<String> for Phrase {
     fn from(words: String) -> Self {
         Phrase(words)

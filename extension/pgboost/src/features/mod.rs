@@ -8,7 +8,7 @@ mod by_position;
 mod feature_reader;
 
 use gbtrees::internals::Narrowing;
-use pg_interface::report::{Phrase, counted, shown};
+use pg_interface::report::{Phrase, counted, named_features, shown};
 use pg_interface::signature::{ArgSource, ArgumentType, Composite, Signature, TypedArguments};
 use pg_interface::{Oid, catalog};
 
@@ -79,8 +79,7 @@ impl FeatureContext<'_> {
         let name = |index| self.image.feature_name(index).map(shown);
         let names: Option<Vec<_>> = (0..features).map(name).collect();
         let names = names.filter(|_| features <= MAX_NAMES_SHOWN)?.join(", ");
-        let is = if features == 1 { "feature is" } else { "features are" };
-        Some(format!("The {is} {names}.").into())
+        Some(named_features(features, &names).into())
     }
 }
 

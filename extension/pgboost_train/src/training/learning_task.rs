@@ -4,7 +4,7 @@
 //! rounds begin, so that a wrong one costs a cancel and no wrong model. A training that continues a model has
 //! the model's, without a notice.
 
-use pg_interface::report::notice_with;
+use pg_interface::report::{named_features, notice_with};
 use row_source::{Source, SourceError};
 
 use super::Request;
@@ -185,8 +185,7 @@ pub(crate) fn notice(
         [_] => " on one column".to_owned(),
         names => format!(" on {} columns", names.len()),
     };
-    let are = if names.len() == 1 { "feature is" } else { "features are" };
-    let detail = chosen.then(|| format!("The {are} {}.", listed(&names)));
+    let detail = chosen.then(|| named_features(names.len(), &listed(&names)));
     if objective.is_some() || chosen {
         let with = objective.map(|name| format!(" with objective {name}")).unwrap_or_default();
         notice_with(&format!("training{with}{on}"), detail.as_deref(), None);
