@@ -57,16 +57,19 @@ impl Source {
         }
     }
 
-    /// Returns, by table, the names of the source's columns that are the table's unchanged, by their numbers there.
-    pub fn origins(&self, argument: &'static str) -> Result<BTreeMap<u32, BTreeMap<i32, String>>> {
-        let columns = self.columns(argument)?;
+    /// Returns, by table, the names of those of the source's columns that are the table's unchanged, by their numbers
+    /// there.
+    pub fn origins(
+        &self,
+        columns: &[Column],
+        argument: &'static str,
+    ) -> Result<BTreeMap<u32, BTreeMap<i32, String>>> {
         let tables = match self {
             Source::Relation { name, .. } => query::origins(&all(name), argument)?,
             Source::Query(query) => query::origins(query, argument)?,
         };
-        let named = |(number, place)| {
-            let column: Option<&Column> = columns.get(place);
-            column.map(|column| (number, column.name.clone()))
+        let named = |(number, place): (i32, usize)| {
+            columns.get(place).map(|column| (number, column.name.clone()))
         };
         let named = |(table, places): (u32, BTreeMap<i32, usize>)| {
             (table, places.into_iter().filter_map(named).collect())
@@ -76,7 +79,8 @@ impl Source {
 
     /// Returns the column names of primary keys, for each table whose whole key is among the columns.
     pub fn primary_keys(&self, argument: &'static str) -> Result<Vec<Vec<String>>> {
-        let keys = self.origins(argument)?.into_iter().filter_map(|(table, columns)| {
+        let origins = self.origins(&self.columns(argument)?, argument)?;
+        let keys = origins.into_iter().filter_map(|(table, columns)| {
             let key = query::primary_key(Oid::from(table));
             let names = key.iter().map(|number| columns.get(number).cloned());
             names.collect::<Option<Vec<String>>>().filter(|names| !names.is_empty())

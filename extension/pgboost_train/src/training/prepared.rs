@@ -7,7 +7,7 @@ use pg_interface::report;
 use pgboost_trainer::{Feature, Job, Parameters};
 use pgrx::Spi;
 use pgrx::pg_sys::Oid;
-use row_source::{Source, SourceError};
+use row_source::{Column, Source, SourceError};
 use serde_json::{Map, Value, json};
 
 use super::Request;
@@ -139,11 +139,12 @@ fn retain_profiles(profiles: &mut Value, features: &[Feature]) {
 /// Returns the used columns of a source, and the query that returns its rows.
 fn open(text: &str, roles: &Roles, argument: &'static str) -> Result<(ChosenColumns, String)> {
     let source = Source::of(text)?;
+    let there = source.columns(argument)?;
     let left_out = match roles.features {
         Some(_) => Vec::new(),
-        None => maintained_columns(&source, roles, argument)?,
+        None => maintained_columns(&source, &there, roles, argument)?,
     };
-    let columns = ChosenColumns::choose(&source.columns(argument)?, roles, &left_out, argument)?;
+    let columns = ChosenColumns::choose(&there, roles, &left_out, argument)?;
     let group = columns.group.as_ref().map(|group| group.name.as_str());
     let query = source.query(&columns.names(), group);
     let columns = if source.is_relation() { columns.in_order() } else { columns };
@@ -154,12 +155,13 @@ fn open(text: &str, roles: &Roles, argument: &'static str) -> Result<(ChosenColu
 /// could not make them.
 fn maintained_columns(
     source: &Source,
+    there: &[Column],
     roles: &Roles,
     argument: &'static str,
 ) -> Result<Vec<String>> {
     let (registry, others) = (Registry::find()?, roles.others());
     let mut names = Vec::new();
-    for (table, columns) in source.origins(argument)? {
+    for (table, columns) in source.origins(there, argument)? {
         let maintained = registry.maintained_columns(Oid::from(table));
         let is_maintained =
             |number: i32| maintained.iter().any(|known| i32::from(*known) == number);
