@@ -241,7 +241,7 @@ fn equal_leaves_share_values() {
     let most = model.trees.iter().map(|tree| tree.leaf_vectors.len().min(2 * pure.len())).sum();
     let values = compiled.sections().get(LEAF_VALUES_SINGLE).len();
     assert_eq!(values, most);
-    agrees(&model, &rows(4, &model, 300));
+    agrees(&model, &rows(4, &model, if cfg!(miri) { 4 } else { 300 }));
 }
 
 /// Leaf-wise trees, including chains, with all kinds of missing values, categories, precision and

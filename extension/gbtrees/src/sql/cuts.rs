@@ -66,7 +66,8 @@ mod tests {
     fn all_other_reals_are_on_the_side_of_their_decimals() {
         let mut random = Random(12);
         let mut across = 0;
-        for _ in 0..20_000 {
+        let rounds = if cfg!(miri) { 200 } else { 20_000 };
+        for _ in 0..rounds {
             let real = match random.below(3) {
                 0 => (random.below(4000) as f32 - 2000.0) / 100.0,
                 1 => [f32::MAX, f32::MIN_POSITIVE, 1e-45, 0.0, -0.0][random.below(5)],
@@ -87,14 +88,14 @@ mod tests {
                 assert_eq!(found.contains(&near), differs, "{near:e} at {cut:e}");
             }
         }
-        assert!(across > 1000, "{across}");
+        assert!(across > rounds / 20, "{across}");
     }
 
     #[test]
     fn rounded_values_stay_on_their_side() {
         let mut random = Random(11);
         let ends = [0.0, -0.0, f32::MIN_POSITIVE, 1e-45, f32::MAX, f32::INFINITY, 1.0, 0.1, 1e-40];
-        for _ in 0..20_000 {
+        for _ in 0..if cfg!(miri) { 200 } else { 20_000 } {
             let single = match random.below(3) {
                 0 => ends[random.below(ends.len())],
                 _ => f32::from_bits(random.next() as u32),
