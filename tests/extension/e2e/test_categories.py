@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost as xgb
-from psycopg import Connection, errors
+from psycopg import Connection, IsolationLevel, errors
 
 import lightgbm as lgb
 from tests.connections import Connect, Notice, make_table
@@ -274,6 +274,21 @@ def test_an_open_session_follows_the_policy_and_a_rollback(connect: Connect, loa
     owner.execute("SELECT rename_model('m', 'renamed')")
     other.execute(query.replace("'m'", "'renamed'"))
     owner.execute("SELECT drop_model('renamed')")
+
+
+def test_a_policy_that_an_old_snapshot_does_not_see_holds_for_the_next(
+    connect: Connect, load: Load
+) -> None:
+    owner, other = connect(), connect(autocommit=False)
+    other.isolation_level = IsolationLevel.REPEATABLE_READ
+    load(boosted())
+    query = FORMS["columns"].format("'pink'")
+    other.execute("SELECT 1")
+    owner.execute("SELECT set_unknown_category('m', 'missing')")
+    with pytest.raises(errors.InvalidTextRepresentation):
+        other.execute(query)
+    other.rollback()
+    other.execute(query)
 
 
 def test_model_info_shows_the_policy_of_all_versions(connection: Connection, load: Load) -> None:

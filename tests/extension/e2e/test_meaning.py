@@ -144,6 +144,17 @@ def test_another_threshold_of_classes_is_a_notice(connection: Connection) -> Non
     assert notices == [said]
 
 
+def test_labels_that_become_texts_are_a_notice(connection: Connection) -> None:
+    notices: list[str] = []
+    connection.add_notice_handler(lambda notice: notices.append(notice.message_detail or ""))
+    data = xgb.QuantileDMatrix(ROWS, TARGET > 9)
+    content = model_bytes(xgb.train({"objective": "binary:logistic"}, data, 2))
+    for parameters in ("{}", '{"label_type": "text"}', '{"label_type": "text"}'):
+        load = "SELECT load_model('m', %s, params => %s)"
+        connection.execute(load, (content, parameters))
+    assert notices == ["In Python, they are numbers of version 1, texts of version 2."]
+
+
 def test_the_same_quantile_of_another_library(connection: Connection) -> None:
     names = "feature_names => '{a,b}'"
     others = {"expectiles", *(type(model).__name__ for model in COMBINED.values())}

@@ -119,6 +119,23 @@ def test_different_models_stay_within_the_bound(connect: Connect) -> None:
     assert len(mapped(reader)) == len(models)
 
 
+def test_the_model_used_least_recently_is_let_go(connect: Connect) -> None:
+    writer, reader = connect(), connect()
+    models = [f"turn {index}" for index in range(30)]
+    for index, model in enumerate(models):
+        load(writer, model, grown(25, 7, seed=200 + index))
+    reader.execute("SET pgboost.cache_size = '1MB'")
+    answer(reader, models[0])
+    [first] = mapped(reader)
+    for model in models[1:]:
+        answer(reader, model)
+        answer(reader, models[0])
+        assert first in mapped(reader), model
+    for model in models[1:]:
+        answer(reader, model)
+    assert first not in mapped(reader)
+
+
 def test_models_above_the_bound_still_predict_and_do_not_add_up(connect: Connect) -> None:
     writer, reader = connect(), connect()
     models = [f"large {index}" for index in range(4)]

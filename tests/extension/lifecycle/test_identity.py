@@ -308,6 +308,19 @@ def test_a_role_is_named_while_another_is_named_or_loses_all(
         assert one(users[role], f"SELECT predict('{model}', 1)") in (OWNERS, LOADERS)
 
 
+def test_a_role_that_gets_a_privilege_while_it_loses_another_keeps_it(
+    connect: Connect, owned: Connection
+) -> None:
+    """The session that removes its last visible row does not see the new one yet."""
+    user, loader = connect("regained", new=True), connect("loader")
+    load(loader, "other", constant(LOADERS))
+    owned.execute("SELECT grant_model('pv', 'regained')")
+    loader.execute("BEGIN; SELECT grant_model('other', 'regained')")
+    owned.execute("SELECT revoke_model('pv', 'regained')")
+    loader.execute("COMMIT")
+    assert one(user, "SELECT predict('other', 1)") == LOADERS
+
+
 def test_a_row_unseen_by_an_old_snapshot_stays_without_effect(
     connect: Connect, connection: Connection, owned: Connection
 ) -> None:
