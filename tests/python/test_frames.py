@@ -561,3 +561,14 @@ def test_other_numbers_beside_singles_are_refused(connection: Connection, refuse
     union = make_union(pre.StandardScaler(), pre.FunctionTransformer(np.log1p))
     model = fitted(union, TREES["HistGradientBoosting"], rows)
     refused("float32 in less than double", model, check=rows)
+
+
+def test_large_integers_of_arrow_with_nulls_keep_their_digits(identical: Same) -> None:
+    """As doubles, which to_pandas makes of them, these categories would be one."""
+    pyarrow = pytest.importorskip("pyarrow")
+    codes = 2**60 + np.arange(100) % 4
+    frame = pd.DataFrame({"code": codes, "number": np.arange(100.0)})
+    given = {"n_estimators": 5, "enable_categorical": True}
+    model = xgboost.XGBRegressor(**given).fit(frame.astype({"code": "category"}), codes % 4)
+    read = pyarrow.table({"code": [*codes.tolist()[:99], None], "number": frame["number"]})
+    identical(model, read)

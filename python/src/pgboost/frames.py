@@ -47,7 +47,9 @@ def framed(given: Any) -> Any:
     if hasattr(given, "get_columns"):
         given = pandas.DataFrame({one.name: _of_polars(one) for one in given.get_columns()})
     elif hasattr(given, "to_pandas"):
-        given = given.to_pandas()
+        # Arrow's integers with nulls would be doubles.
+        is_arrow = type(given).__module__.partition(".")[0] == "pyarrow"
+        given = given.to_pandas(**({"integer_object_nulls": True} if is_arrow else {}))
     if hasattr(given, "iloc") and hasattr(given, "columns"):
         for name, count in Counter(map(str, given.columns)).most_common(1):
             if count > 1:

@@ -29,7 +29,7 @@ from .frames import (
 # PostgreSQL's functions have at most 100 arguments, the name of the model included.
 MAX_COLUMNS = 99
 # Above this, not all integers are doubles.
-_LARGE = 2.0**53
+LARGE = 2.0**53
 # The approximate number of values in a statement.
 _VALUES = 1_000_000
 _TABLE = sql.Identifier("pg_temp", "pgboost_rows")
@@ -64,7 +64,7 @@ class Rows:
         """Returns whether a number would be rounded to double precision before it is rounded to real."""
         pairs = zip(columns_of(self.frame), self.types.values(), strict=True)
         return any(
-            kind == "bigint" and (abs(numbers(column)) >= _LARGE).any()
+            kind == "bigint" and (abs(numbers(column)) >= LARGE).any()
             for (_, column), kind in pairs
         )
 

@@ -1,6 +1,7 @@
 """Predicts the rows of a table, a view or a query as the database reads them.
 
-Python has the rows as `pandas.read_sql` returns them, converted to the types that the model was fitted on.
+Python has the rows as `pandas.read_sql` returns them, but with all digits of integers, converted to the types
+that the model was fitted on.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 from psycopg import sql
@@ -17,7 +20,7 @@ from .errors import InvalidDataError
 from .extension import Extension
 from .frames import NAME_BYTES, cut_name, numbers, type_of
 from .inputs import Inputs
-from .rows import MAX_COLUMNS, without_feature
+from .rows import LARGE, MAX_COLUMNS, without_feature
 
 # A comment may have others in it.
 _COMMENT = r"--[^\n]*|/\*(?s:/\*.*?\*/|(?!\*/).)*\*/"
@@ -27,7 +30,7 @@ _TOKEN = re.compile(
     rf"""e'(?:[^'\\]|\\.)*'|'[^']*'|"[^"]*"|(\$\w*\$).*?\1|\w[\w$]*|(?P<blank>[\s;]|{_COMMENT})|.""",
     re.DOTALL | re.IGNORECASE,
 )
-_REAL = 700
+_BIGINT, _REAL, _NUMERIC = 20, 700, 1700
 # Types that to_jsonb writes as other texts: char(n), date, timestamp and timestamptz.
 _NOT_IN_JSON = {1042, 1082, 1114, 1184}
 
@@ -98,6 +101,10 @@ class Table:
         frame = pandas.DataFrame.from_records(
             [row[:width] for row in rows], columns=self.names, coerce_float=True
         )
+        for name in self._of_type({_BIGINT, _NUMERIC}, self.names):
+            if frame[name].dtype.kind == "f" and (frame[name].abs() >= LARGE).any():
+                place = self.names.index(name)
+                frame[name] = pandas.Series([row[place] for row in rows], dtype=object)
         if info.get("real_input") == "float32":
             frame = frame.astype(dict.fromkeys(self._of_type({_REAL}, self.names), "float32"))
         frame = frame.rename(columns={column: feature for feature, column in cut.items()})
@@ -154,13 +161,13 @@ def as_fitted(frame: Any, inputs: Inputs, info: Mapping[str, Any]) -> Any:
     found = {}
     for feature, name in zip(features, fitted, strict=True):
         column, categories = frame[feature], inputs.categories.get(places[name])
+        if categories is not None:
+            categories = given.get(feature, categories)
+            column = _of_categories(column, categories, inputs.hashed)
         if categories is not None and (feature in given or not inputs.plain):
-            values = pandas.Index(given.get(feature, categories))
+            values = pandas.Index(categories)
             column = column.where(column.isin(values)).astype(object)
             column = pandas.Series(pandas.Categorical(column, categories=values))
-        elif categories is not None and inputs.hashed and _are_whole(column):
-            # CatBoost takes no others for categories.
-            column = column.astype("int64")
         elif type_of(feature, column) == "text" or places[name] in inputs.encoded:
             # pandas reads NULL as None or NaN. Encoders of objects take no others.
             missing = None if places[name] in inputs.nones else float("nan")
@@ -172,5 +179,22 @@ def as_fitted(frame: Any, inputs: Inputs, info: Mapping[str, Any]) -> Any:
     return rows if inputs.names else rows.to_numpy()
 
 
-def _are_whole(column: Any) -> bool:
-    return column.dtype.kind == "f" and bool((column % 1 == 0).all())
+def _of_categories(column: Any, known: Sequence[Any], is_hashed: bool) -> Any:
+    """Converts numerics to integers and floats, and takes the blanks from values of char(n), as SQL does.
+
+    Of CatBoost, which takes no floats for categories, all integers become texts.
+    """
+    import pandas
+
+    def category(value: Any) -> Any:
+        if isinstance(value, (Decimal, float)):
+            is_whole = isfinite(value) and value == int(value)
+            value = int(value) if is_whole else float(value)
+        if is_hashed:
+            return str(value) if type(value) is int else value
+        return value.rstrip(" ") if isinstance(value, str) and value not in texts else value
+
+    texts = {value for value in known if isinstance(value, str)}
+    if column.dtype.kind not in ("fO" if is_hashed else "O"):
+        return column
+    return pandas.Series([category(value) for value in column], dtype=object)
