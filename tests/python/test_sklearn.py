@@ -113,6 +113,36 @@ def test_hist_gradient_boosting_of_categories(same: Same, categorical: Any, clas
     same(model.fit(frame, models.classes(FRAME, list("abcd")[:classes])), frame)
 
 
+OF_OBJECTS: dict[str, list[Any]] = {
+    "integers": [0, 1, 2, 3], "large integers": [2**60, 2**60 + 1, 2**60 + 2, 3],
+    "floats": [0.5, 1.0, 2.0, 3.5], "booleans": [True, False],
+    "numbers and NaN": [0, 1, np.nan, 3], "numbers and None": [0, 1, 2, None],
+    "texts and NaN": ["a", "b", "c", np.nan], "texts and None": ["a", "b", "c", None],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", OF_OBJECTS)
+def test_hist_gradient_boosting_of_objects(
+    identical: Same, connection: Connection, kind: str
+) -> None:
+    """scikit-learn takes nothing else for categories of objects, and None for another than NaN."""
+    values, places = OF_OBJECTS[kind], np.arange(200) % len(OF_OBJECTS[kind])
+    code = pd.Series([values[place] for place in places], dtype=object)
+    frame = pd.DataFrame({"code": code, "number": np.arange(200) % 7.0})
+    model = ensemble.HistGradientBoostingRegressor(categorical_features=["code"], max_iter=9)
+    model.fit(frame, places**2 % 5)
+    identical(model, frame)
+    identical(model, frame, check=frame)
+    types = {"b": "boolean", "t": "text", "f": "numeric"}
+    written = [None if pd.isna(value) else str(value) for value in code]
+    table = f"CREATE TEMPORARY TABLE coded (code {types.get(kind[0], 'numeric')}, number real)"
+    connection.execute(f"DROP TABLE IF EXISTS coded; {table}")
+    with connection.cursor() as cursor:
+        rows = list(zip(written, frame["number"], strict=True))
+        cursor.executemany("INSERT INTO coded VALUES (%s, %s)", rows)
+    identical(model, "coded", check="coded")
+
+
 # Of two classes and of numbers, test_parameters.py has all of these.
 OF_CLASSES: dict[str, Any] = {
     "boosting": ensemble.GradientBoostingClassifier(**FOREST),

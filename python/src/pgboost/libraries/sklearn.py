@@ -257,7 +257,7 @@ def _ada_boost_of_numbers(model: Any) -> Ensemble:
 
 def _histogram_boosting(model: Any) -> Ensemble:
     outputs = model.n_trees_per_iteration_
-    columns, categories = _columns(model)
+    columns, categories, encoded = _columns(model)
     trees = [
         _histogram_tree(predictor, columns, output)
         for iteration in model._predictors
@@ -269,6 +269,9 @@ def _histogram_boosting(model: Any) -> Ensemble:
             for node, values in tree.sets.items():
                 known_values = categories[int(tree.feature[node])]
                 tree.sets[node] = [known_values.index(value) for value in values]
+    nones = {column: len(values) - 1 for column, values in encoded.items() if None in values}
+    for tree in trees:
+        _none_as_missing(tree, nones)
     base = np.ravel(model._baseline_prediction).astype(np.float64)
     others: dict[str, Any] = {"base": [float(number) for number in base]}
     others["round_starts"] = list(range(0, len(trees) + 1, outputs))
@@ -278,26 +281,43 @@ def _histogram_boosting(model: Any) -> Ensemble:
     elif model.loss in ("poisson", "gamma"):
         link = "exponential"
     found = Ensemble(trees, _VERSION, outputs, task, link, "float64", categories, others=others)
-    return replace(found, unknown_is_missing=True)
+    # Where None is missing, what is unknown goes another way.
+    return replace(found, encoded=encoded, unknown_is_missing=not nones)
 
 
-def _columns(model: Any) -> tuple[Any, dict[int, list[Any]]]:
-    """Returns the column of each feature of the trees, and the values of categorical columns."""
+def _none_as_missing(tree: Tree, nones: dict[int, int]) -> None:
+    """Lets missing values go where None goes, whose code is given by column."""
+    for node, codes in tree.sets.items():
+        code = nones.get(int(tree.feature[node]))
+        if code is not None:
+            tree.missing_left[node] = code in codes
+            tree.sets[node] = [one for one in codes if one != code]
+
+
+def _columns(model: Any) -> tuple[Any, dict[int, list[Any]], dict[int, list[Any]]]:
+    """Returns the column of each feature of the trees, the values of its categories, and those of objects.
+
+    scikit-learn tells None among these from NaN, and takes no numbers but objects for theirs.
+    """
     width = model.n_features_in_
     marked = getattr(model, "is_categorical_", None)
     if marked is None or not np.any(marked):
-        return np.arange(width), {}
+        return np.arange(width), {}, {}
     if not hasattr(model, "_preprocessor"):
         thresholds = model._bin_mapper.bin_thresholds_
         codes = {int(c): [int(code) for code in thresholds[c]] for c in np.flatnonzero(marked)}
-        return np.arange(width), codes
+        return np.arange(width), codes, {}
     # The model's own ColumnTransformer moves categorical columns to the front.
     columns = np.concatenate([np.flatnonzero(marked), np.flatnonzero(~np.asarray(marked))])
-    categories = {}
+    categories, encoded = {}, {}
     encoder = model._preprocessor.named_transformers_["encoder"]
     for column, values in zip(np.flatnonzero(marked), encoder.categories_, strict=True):
-        categories[int(column)] = category_values(values, model)
-    return columns, categories
+        categories[int(column)] = found = category_values(values, model)
+        if None in values:
+            encoded[int(column)] = [*found, None]
+        elif values.dtype == object and not all(isinstance(value, str) for value in found):
+            encoded[int(column)] = found
+    return columns, categories, encoded
 
 
 def category_values(values: Any, model: Any) -> list[Any]:
