@@ -307,6 +307,18 @@ def test_notices_are_written(run: Command, connection: Connection) -> None:
     assert found.stderr.startswith("pgboost: 1 row"), found.stderr
 
 
+def test_hints_name_options(run: Command, connection: Connection, tmp_path: Path) -> None:
+    frame = models.numbers()[["whole"]]
+    pgboost.push(
+        connection, "changed", xgboost.XGBRegressor(n_estimators=2).fit(frame, frame["whole"])
+    )
+    model = xgboost.XGBClassifier(n_estimators=2).fit(frame, frame["whole"] > 0)
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(model))
+    given = ("push", tmp_path / "model.pkl", "--name", "changed")
+    assert_failed(run(*given), "Pass --allow-change if that is meant, or --no-deploy to store")
+    assert run(*given, "--allow-change").returncode == 0
+
+
 @pytest.mark.parametrize("written", [b"garbage", b"", None])
 def test_pickles_that_do_not_open(run: Command, tmp_path: Path, written: bytes | None) -> None:
     """The error names the release that wrote it."""

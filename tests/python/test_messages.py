@@ -3,6 +3,7 @@
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import psycopg
@@ -11,7 +12,7 @@ import pytest
 import sqlalchemy
 import xgboost
 from psycopg import Connection
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -48,6 +49,61 @@ def test_code_without_a_module_is_warned(cluster: Cluster, dbname: str) -> None:
     given = {"connected": connected, "conninfo": cluster.conninfo(dbname)}
     with pytest.warns(pgboost.PgboostWarning, match="said"):
         exec(call, {**given, "said": SPOKEN.format("NOTICE")})
+
+
+DOUBLES = HistGradientBoostingRegressor(max_iter=2).fit(FRAME, models.target(FRAME))
+QUANTILES = catboost.CatBoostRegressor(
+    iterations=2, loss_function="MultiQuantile:alpha=0.1,0.9", **models.SILENT
+).fit(FRAME, models.target(FRAME))
+IS_LARGE = (FRAME["whole"] > 0).astype(int)
+BINARY = xgboost.XGBClassifier(n_estimators=2).fit(FRAME, IS_LARGE)
+
+
+def of_codes(connection: Any) -> None:
+    frame = FRAME.assign(code=IS_LARGE.astype("category"))
+    model = xgboost.XGBRegressor(n_estimators=2, enable_categorical=True).fit(frame, IS_LARGE)
+    file = bytes(model.get_booster()[:1].save_raw("ubj"))
+    pgboost.push(connection, "other", file, check=False)
+
+
+def of_reals(connection: Any) -> None:
+    pgboost.push(connection, "other", DOUBLES, real_input="float32")
+    pgboost.push(connection, "other", DOUBLES)
+
+
+def of_deployments(connection: Any) -> None:
+    pgboost.push(connection, "m", BINARY, deploy=False)
+    pgboost.deploy(connection, "m@2")
+
+
+HINTS: list[tuple[str, Callable[[Any], Any]]] = [
+    ("Pass allow_change=True if that is meant, or deploy=False to store",
+     lambda c: pgboost.push(c, "m", BINARY)),
+    ("Pass allow_change=True if that is meant.$", of_deployments),
+    ('Pass real_input="float32" to pgboost.push to read', of_reals),
+    ("or categories={} if the training", of_codes),
+    (r"such as quantile_alpha=\[0.1, 0.5, 0.9\].", lambda c: [
+        pgboost.push(c, "levels", QUANTILES),
+        pgboost.evaluate(c, "levels", FRAME, "whole", quantile_alpha=[0.1])]),
+    ("Use pgboost.predict for all values.", lambda c: [
+        pgboost.push(c, "levels", QUANTILES), pgboost.predict_class(c, "levels", FRAME)]),
+    ("Deploy one with pgboost.deploy", lambda c: [
+        pgboost.push(c, "none", MODEL, deploy=False), pgboost.predict(c, "none", FRAME)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("hint", "call"), HINTS, ids=[one[0] for one in HINTS])
+@pytest.mark.parametrize("driver", [psycopg, psycopg2])
+def test_hints_are_those_of_python(
+    cluster: Cluster, dbname: str, driver: Any, hint: str, call: Callable[[Any], Any]
+) -> None:
+    """The server writes its hints for SQL."""
+    expected = pytest.raises((pgboost.PgboostError, pgboost.PgboostWarning), match=hint)
+    with closing(driver.connect(cluster.conninfo(dbname))) as connection:
+        pgboost.push(connection, "m", MODEL)
+        with warnings.catch_warnings(), expected:
+            warnings.simplefilter("error")
+            call(connection)
 
 
 def test_a_connection_has_its_own_messages_afterwards(cluster: Cluster, dbname: str) -> None:

@@ -36,6 +36,14 @@ _NAMES = (
 )
 
 
+# By an argument of the package's functions, the option that is the same.
+_OPTIONS = {
+    "allow_change=True": "--allow-change",
+    "check=False": "--no-check",
+    "deploy=False": "--no-deploy",
+}
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command; returns its exit status."""
     given = _parser().parse_args(arguments)
@@ -46,12 +54,15 @@ def main(arguments: list[str] | None = None) -> int:
             with translated():
                 return int(given.run(given) or 0)
         except PgboostError as error:
-            print(f"pgboost: {error}", file=sys.stderr)
+            _shown(error)
             return 1
 
 
-def _shown(message: Warning | str, *_: Any) -> None:
-    print(f"pgboost: {message}", file=sys.stderr)
+def _shown(message: Exception | str, *_: Any) -> None:
+    text = str(message)
+    for argument, option in _OPTIONS.items():
+        text = text.replace(argument, option)
+    print(f"pgboost: {text}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -20,7 +20,7 @@ from psycopg import sql
 from psycopg.pq import PipelineStatus, TransactionStatus
 from psycopg.rows import tuple_row
 
-from .errors import ArgumentError, PgboostWarning, told, warn
+from .errors import ArgumentError, PgboostWarning, in_python, told, warn
 
 # psycopg.Connection, its pool, psycopg2's, SQLAlchemy's Engine, Connection or Session, or a string.
 Connection: TypeAlias = Any
@@ -165,6 +165,8 @@ class _OfPsycopg2(Database):
             for text in texts:
                 before.append(text)
                 severity, _, message = text.strip().partition(":  ")
+                said, is_hint, hint = message.partition("\nHINT:  ")
+                message = f"{said}\n{in_python(hint)}" if is_hint else said
                 hear(PgboostWarning(re.sub(r"(?m)^[A-Z]+:  ", "", message), severity))
 
     def _execute(self, cursor: Any, query: sql.Composable, parameters: Any) -> None:

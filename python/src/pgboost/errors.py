@@ -6,6 +6,7 @@ error, with its SQLSTATE, detail and hint, or an exception of the model's librar
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -78,6 +79,15 @@ _BY_SQLSTATE: dict[str, type[PgboostError]] = {
 }
 _INVALID = ("22", "42", "54")
 _DRIVERS = ("psycopg", "psycopg2", "sqlalchemy")
+# By SQL's name, the functions that hints name and that have another name here.
+_FUNCTIONS = {
+    "load_model": "pgboost.push",
+    "train_model": "pgboost.train",
+    "deploy_model": "pgboost.deploy",
+    "evaluate_model": "pgboost.evaluate",
+    "predict_array": "pgboost.predict",
+}
+_OF_SQL = re.compile(rf""""[^"]*"|\b(?:{"|".join(_FUNCTIONS)})\b|(\w+) => (\w+|'[^']*')""")
 
 
 def needed(module: str, extra: str) -> ModuleType:
@@ -137,8 +147,26 @@ def refuse(model: Any, reason: str) -> NoReturn:
 
 def told(diag: Any) -> str:
     """Returns the server's message with its detail and hint."""
-    lines = [diag.message_primary, diag.message_detail, diag.message_hint]
-    return "\n".join(line for line in lines if line)
+    hint = in_python(diag.message_hint or "")
+    return "\n".join(line for line in (diag.message_primary, diag.message_detail, hint) if line)
+
+
+def in_python(hint: str) -> str:
+    """Writes the functions and arguments of a hint, which are SQL's, as this package has them."""
+
+    def written(found: re.Match[str]) -> str:
+        name, value = found.groups()
+        if name is None:
+            return _FUNCTIONS.get(found[0], found[0])
+        if value in ("true", "false"):
+            return f"{name}={value.title()}"
+        if value.startswith("'{"):
+            # An array of numbers, or an empty object.
+            text = value.strip("'")
+            return f"{name}={text if text == '{}' else f'[{text[1:-1]}]'}"
+        return f"{name}={value}".replace("'", '"')
+
+    return _OF_SQL.sub(written, hint)
 
 
 def warn(warning: PgboostWarning) -> None:
