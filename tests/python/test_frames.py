@@ -318,7 +318,8 @@ def test_many_columns_of_which_one_is_text(
     target = numbers[:, 0] + (frame["pgboost row"] == "b")
     finite = frame.replace([np.inf, -np.inf], 0)
     model.fit(finite, target)
-    identical(model, finite)
+    # Rows that are drawn are hundreds.
+    identical(model, finite, check=width < 1000 or finite)
     assert np.isfinite(pgboost.predict(connection, "model", frame)).all()
 
 
