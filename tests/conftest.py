@@ -17,7 +17,9 @@ from tests.state import PORTS, STATE
 from tools.cluster import Cluster, start, stop
 
 # Tests run in as many processes as there are cores: teams of threads in each wait for one another, spinning.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+# LightGBM's classes ask for a thread per core, whatever their default number.
+for limit in ("OMP_NUM_THREADS", "OMP_THREAD_LIMIT"):
+    os.environ.setdefault(limit, "1")
 PREFERRED_PORT = 54330 + PORTS
 # Room for eight parallel workers in addition to the server's own, and for prepared transactions.
 SETTINGS = {"max_worker_processes": "16", "max_prepared_transactions": "5"}
@@ -125,16 +127,21 @@ def notices(connection: psycopg.Connection) -> list[Notice]:
     return found
 
 
+@pytest.fixture(scope="module")
+def module_connection(cluster: Cluster, dbname: str) -> Iterator[psycopg.Connection]:
+    """A superuser's connection to the module's database, for what is done around each test."""
+    with cluster.connect(dbname) as connection:
+        yield connection
+
+
 @pytest.fixture
-def own_models(cluster: Cluster, dbname: str) -> Iterator[None]:
+def own_models(module_connection: psycopg.Connection) -> Iterator[None]:
     """Drops the test's models, since none takes the place of one of another kind."""
     names = "SELECT DISTINCT name FROM pgboost_models"
-    with cluster.connect(dbname) as connection:
-        before = connection.execute(names).fetchall()
+    before = module_connection.execute(names).fetchall()
     yield
-    with cluster.connect(dbname) as connection:
-        for name in set(connection.execute(names).fetchall()).difference(before):
-            connection.execute("SELECT drop_model(%s)", name)
+    for name in set(module_connection.execute(names).fetchall()).difference(before):
+        module_connection.execute("SELECT drop_model(%s)", name)
 
 
 @pytest.fixture
