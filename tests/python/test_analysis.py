@@ -226,6 +226,15 @@ def test_averages_are_scikit_learns(connection: Connection, sold: xgboost.XGBReg
     assert found["average"].to_numpy() == pytest.approx(expected["average"][0], rel=1e-6)
 
 
+def test_a_dependence_on_categories_has_all_digits(connection: Connection) -> None:
+    codes = 2**60 + np.arange(40) % 4
+    frame = pd.DataFrame({"code": codes, "number": np.arange(40.0)})
+    sent = xgboost.XGBRegressor(n_estimators=3, enable_categorical=True)
+    pgboost.push(connection, "coded", sent.fit(frame.astype({"code": "category"}), codes % 4))
+    found = pgboost.partial_dependence(connection, "coded", frame, "code")
+    assert sorted(found["code"]) == sorted({*codes.tolist()})
+
+
 @pytest.mark.usefixtures("sold")
 @pytest.mark.parametrize(
     ("features", "drawn"),

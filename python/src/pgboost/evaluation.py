@@ -7,12 +7,13 @@ meanwhile. The other arguments are those of SQL's functions.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from .connecting import Connection, connected
 from .errors import InvalidDataError, translated
 from .extension import Extension
-from .rows import source_of
+from .rows import LARGE, source_of
 
 if TYPE_CHECKING:
     import pandas
@@ -81,7 +82,8 @@ def partial_dependence(  # noqa: PLR0913 (SQL's arguments)
 ) -> pandas.DataFrame:
     """Returns the mean prediction for each value of a feature, or of two, as SQL's function does.
 
-    The columns are output, the features, and average. A missing value is None. Numbers are floats.
+    The columns are output, the features, and average. A missing value is None. Numbers are floats; integers
+    that these would round are integers.
     """
     found = _table("partial_dependence", locals())
     names = [name for name in (feature, second_feature) if name is not None]
@@ -125,8 +127,11 @@ def _table(function: str, given: dict[str, Any]) -> pandas.DataFrame:
 
 
 def _numbers(values: pandas.Series) -> pandas.Series:
-    """Converts texts to floats if all are numbers."""
-    try:
-        return values.astype(float)
-    except ValueError:
-        return values
+    """Converts texts to floats if all are numbers, or to integers if floats would round them."""
+    with suppress(ValueError):
+        numbers = values.astype(float)
+        if (numbers.abs() >= LARGE).any():
+            with suppress(ValueError):
+                return values.map({text: int(text) for text in values.dropna()}.get).astype(object)
+        return numbers
+    return values
