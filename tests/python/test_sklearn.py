@@ -141,6 +141,8 @@ def test_hist_gradient_boosting_of_objects(
         rows = list(zip(written, frame["number"], strict=True))
         cursor.executemany("INSERT INTO coded VALUES (%s, %s)", rows)
     identical(model, "coded", check="coded")
+    of_array = ensemble.HistGradientBoostingRegressor(categorical_features=[0], max_iter=9)
+    identical(of_array.fit(frame.to_numpy(), places**2 % 5), frame.to_numpy())
 
 
 # Of two classes and of numbers, test_parameters.py has all of these.

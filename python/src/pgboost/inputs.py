@@ -78,7 +78,7 @@ def drawn(
         text = any(
             isinstance(value, str) for values in inputs.categories.values() for value in values
         )
-        numbers = numbers.astype(object) if text else numbers
+        numbers = numbers.astype(object) if text or inputs.encoded else numbers
         for column, values in inputs.categories.items():
             numbers[:, column] = generator.permutation(np.resize(values, rows))
         return numbers
