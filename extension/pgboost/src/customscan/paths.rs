@@ -254,6 +254,21 @@ impl<'p> Path<'p> {
         }
     }
 
+    /// Returns the security level of a condition that may be moved: whatever the costs, the planner tests conditions of
+    /// lower levels first, which decide which rows the others may see.
+    pub(crate) fn security_level(self, condition: Expr<'p>) -> u32 {
+        // SAFETY: the path is read by its tag; the lists are of conditions that the planner keeps for such paths.
+        unsafe {
+            let list = match self.kind() {
+                PathKind::Join => (*self.path.cast::<pg_sys::JoinPath>()).joinrestrictinfo,
+                _ => (*(*self.path).parent).baserestrictinfo,
+            };
+            nodes::list_pointers::<pg_sys::RestrictInfo>(list)
+                .find(|it| (**it).clause.cast() == condition.node())
+                .map_or(0, |it| (*it).security_level)
+        }
+    }
+
     pub(crate) fn is_merge_join(self) -> bool {
         // SAFETY: the path is read by its tag.
         unsafe { (*self.path).type_ == NodeTag::T_MergePath }

@@ -214,11 +214,12 @@ impl<'p> Placement<'_, 'p> {
         let conditions = path.conditions_to_move();
         let (tested, others): (Vec<Expr<'p>>, Vec<Expr<'p>>) =
             conditions.iter().copied().partition(|condition| predicts(*condition));
-        // PostgreSQL tests the cheapest condition first, and others for the rows that meet it.
-        let first = tested
-            .iter()
-            .copied()
-            .min_by(|one, other| self.level.cost(*one).total_cmp(&self.level.cost(*other)))?;
+        // PostgreSQL tests the cheapest condition of the lowest security level first, and others for the rows that meet it.
+        let order = |one: &Expr<'p>, other: &Expr<'p>| {
+            let levels = path.security_level(*one).cmp(&path.security_level(*other));
+            levels.then_with(|| self.level.cost(*one).total_cmp(&self.level.cost(*other)))
+        };
+        let first = tested.iter().copied().min_by(order)?;
         if path.is_parameterized() || path.is_gated() {
             return None;
         }
