@@ -457,7 +457,8 @@ COMMENT ON VIEW @extschema@.pgboost_scores IS
     'pgboost: the scores that are maintained in the tables that the current user may read';
 
 -- It commits after each batch, so it can have no SET clause: it sets the search path of each transaction before
--- anything else, and finds the view without naming the extension's schema, which may be renamed.
+-- anything else, but for the table's triggers, and finds the view without naming the extension's schema, which may
+-- be renamed.
 CREATE PROCEDURE @extschema@.refresh_scores(relation regclass, batch integer DEFAULT 10000)
     LANGUAGE plpgsql
 AS $$
@@ -473,6 +474,9 @@ DECLARE
     first pg_catalog.int8;
     pages pg_catalog.int8;
     step pg_catalog.int8;
+    change pg_catalog.text;
+    lower pg_catalog.tid;
+    upper pg_catalog.tid;
     written pg_catalog.int8;
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
@@ -507,15 +511,22 @@ BEGIN
               INTO step FROM pg_class AS c, LATERAL (SELECT greatest(c.relpages, 1)) AS p (number) WHERE c.oid = leaf;
             first := 0;
             WHILE first < pages LOOP
-                EXECUTE format('UPDATE ONLY %1$s SET %2$I = NULL WHERE ctid >= $1 AND ctid < $2 '
-                               'AND %2$I IS DISTINCT FROM $3', leaf, score.version_column)
-                    USING format('(%s,0)', first)::tid, format('(%s,0)', least(first + step, 4294967295))::tid,
-                          current_version;
-                GET DIAGNOSTICS written = ROW_COUNT;
+                SELECT format('UPDATE ONLY %1$I.%2$I SET %3$I = NULL WHERE ctid OPERATOR(pg_catalog.>=) $1 '
+                              'AND ctid OPERATOR(pg_catalog.<) $2 AND (%3$I OPERATOR(pg_catalog.=) $3) IS NOT TRUE '
+                              'AND (%3$I IS NOT NULL OR $3 IS NOT NULL)', n.nspname, c.relname, score.version_column),
+                       format('(%s,0)', first)::tid, format('(%s,0)', least(first + step, 4294967295))::tid
+                  INTO change, lower, upper
+                  FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = leaf;
                 first := first + step;
-                IF written > 0 THEN
+                -- The table's triggers, also those at the end of the transaction, find what they name.
+                PERFORM pg_catalog.set_config('search_path', path, true);
+                EXECUTE change USING lower, upper, current_version;
+                GET DIAGNOSTICS written = ROW_COUNT;
+                IF written OPERATOR(pg_catalog.>) 0 THEN
                     COMMIT;
-                    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+                END IF;
+                PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+                IF written > 0 THEN
                     -- Another version may have been deployed.
                     EXECUTE scores || ' AND s.version_column = $2' INTO STRICT score
                         USING relation, score.version_column;

@@ -136,6 +136,22 @@ def test_a_large_table_is_refreshed(connection: Connection) -> None:
     assert one(connection, BEHIND) == 0
 
 
+def test_triggers_of_the_table_find_what_they_name(connection: Connection) -> None:
+    """A refresh runs them by the caller's search path, also those at the end of each of its transactions."""
+    connection.execute("SELECT deploy_model('m@2')")
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS audit (id integer);"
+        "CREATE OR REPLACE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN INSERT INTO audit VALUES (NEW.id); RETURN NEW; END $$;"
+        "CREATE TRIGGER note BEFORE UPDATE ON scored FOR EACH ROW EXECUTE FUNCTION note();"
+        "CREATE CONSTRAINT TRIGGER later AFTER UPDATE ON scored DEFERRABLE INITIALLY DEFERRED"
+        " FOR EACH ROW EXECUTE FUNCTION note()"
+    )
+    connection.execute("CALL refresh_scores('scored', 700)")
+    assert one(connection, BEHIND) == 0
+    assert one(connection, "SELECT count(*) FROM audit") == 10000
+
+
 def test_temporary_tables_of_other_sessions_are_not_counted(
     connection: Connection, connect: Connect
 ) -> None:
