@@ -73,6 +73,8 @@ EXTRA = (
     "INSERT INTO homes SELECT id + 1000 * n, area, rooms, age, town, price, day, zone, hours"
     " FROM homes, generate_series(1, 29) AS n",
     "CREATE INDEX ON homes (id) INCLUDE (area, rooms, age)",
+    "CREATE TABLE zones AS TABLE homes",
+    "CREATE INDEX ON zones (area, rooms, age) WHERE zone = 20 AND town IS NOT NULL",
     # Before 15.13, 16.9 and 17.5, a bitmap scan without an output reads no page whose rows are all visible.
     "VACUUM (FREEZE, ANALYZE)",
 )
@@ -161,3 +163,36 @@ def test_a_prepared_statement_returns_the_same_each_time(
     plan = plan_of(connection, "EXECUTE q (1, 10)")
     assert "BatchPredict" in plan
     assert f"{scan} using" in plan or f"{scan} on" in plan, plan
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"SELECT count(*), sum(age) FROM zones WHERE zone = 20 AND town > '' AND {PRICE} > 50",
+        f"SELECT area, {PRICE} FROM zones WHERE zone = 20 AND town IS NOT NULL AND {PRICE} > 50",
+        f"SELECT age, {PRICE} FROM zones WHERE zone = 20 AND town IS NOT NULL",
+    ],
+)
+def test_a_partial_index_need_not_have_the_columns_of_its_condition(
+    connection: psycopg.Connection, query: str
+) -> None:
+    for setting in SCANS["Index Only Scan"]:
+        connection.execute(f"SET {setting} = off")
+    expected = answer(connection, query, "off")
+    assert isinstance(expected, list)
+    assert answer(connection, query, "on") == expected
+    plan = plan_of(connection, query)
+    assert "BatchPredict" in plan and ("town >" in plan or "Index Only Scan" in plan), plan
+
+
+@pytest.mark.parametrize(("elements", "arrays"), [(1600, 1), (1601, 2)])
+def test_an_array_of_more_elements_than_a_table_has_columns_is_formed(
+    connection: psycopg.Connection, elements: int, arrays: int
+) -> None:
+    """The plan below has it as one column."""
+    connection.execute("SET max_parallel_workers_per_gather = 0")
+    array = ", ".join(f"area + {number}" for number in range(elements))
+    query = f"SELECT predict('price', ARRAY[{array}]) FROM homes"
+    assert plan_of(connection, query, "VERBOSE").count("ARRAY[") == arrays
+    found = answer(connection, query, "on")
+    assert found[1] == f'model "price" expects 3 features, not {elements}'

@@ -18,12 +18,17 @@ pub(crate) enum ArgumentSource {
     Parts(Vec<i32>),
 }
 
+/// The most parts of an argument that are columns, as many as a table has: they are compared with one another, and
+/// PostgreSQL numbers columns with 16 bits.
+const MAX_PARTS: usize = 1600;
+
 /// Returns the elements of an array that is written as such, the values of an object, or else the argument.
 pub(crate) fn spread(argument: Expr<'_>) -> Vec<Expr<'_>> {
     let values = || ObjectType::with_values(argument).map(|(_, values)| values);
     let elements = argument.as_array().or_else(values).unwrap_or_default();
     let constant = elements.iter().any(|element| element.tag() == NodeTag::T_Const);
-    if elements.is_empty() || constant { vec![argument] } else { elements }
+    let is_spread = (1..=MAX_PARTS).contains(&elements.len()) && !constant;
+    if is_spread { elements } else { vec![argument] }
 }
 
 /// Finds the arguments of a call among the inputs.

@@ -213,7 +213,7 @@ impl<'p> Path<'p> {
                 | PathKind::FunctionScan
                 | PathKind::SubqueryScan
                 | PathKind::RowsScan => {
-                    let mut conditions = clauses((*(*self.path).parent).baserestrictinfo);
+                    let mut conditions = clauses(self.scan_conditions());
                     let parameters = (*self.path).param_info;
                     if !parameters.is_null() {
                         conditions.extend(clauses((*parameters).ppi_clauses));
@@ -221,6 +221,22 @@ impl<'p> Path<'p> {
                     conditions
                 }
                 _ => Vec::new(),
+            }
+        }
+    }
+
+    /// Returns the conditions that a scan tests itself: those that hold of all rows of a partial index are none of them,
+    /// and their columns need not be in it.
+    ///
+    /// # Safety
+    /// The path is a scan.
+    unsafe fn scan_conditions(self) -> *mut pg_sys::List {
+        // SAFETY: guaranteed by the caller; the path is read by its tag.
+        unsafe {
+            if (*self.path).type_ == NodeTag::T_IndexPath {
+                (*(*self.path.cast::<pg_sys::IndexPath>()).indexinfo).indrestrictinfo
+            } else {
+                (*(*self.path).parent).baserestrictinfo
             }
         }
     }
