@@ -4,7 +4,7 @@
 
 use gbtrees::internals::CompiledModel;
 use gbtrees::internals::{Ensemble, ImportanceKind, importance};
-use gbtrees::{Cancel, ErrorKind};
+use gbtrees::{Cancel, ErrorKind, Limits};
 use serde_json::json;
 
 use crate::malformed::damage::{Random, change_every_byte, survives};
@@ -204,6 +204,7 @@ fn malformed_statistics_are_refused_by_reason() {
         no bin | S.split_index - | MissingKey | tree 0
         no stride | D.hash_stride - | MissingKey | model
         a stride of nothing | D.hash_stride = 1 | Length | byte
+        keys alone | D.hash_stride = 1; D.hash_map = ["5", "6"] | Length | byte
         a stride that is too long | D.hash_stride = 4 | Length | byte
         a stride that comes out even | D.hash_stride = 2 | Length | byte
         a key without counts | D.hash_map = ["1"] | Length | byte
@@ -217,6 +218,21 @@ fn malformed_statistics_are_refused_by_reason() {
         tables twice | ctr_data + {"x": {"hash_stride": 2, "hash_map": []}} | DuplicateKey | byte
     "#,
     );
+}
+
+#[test]
+fn features_and_statistics_are_bounded() {
+    for (file, limit, message) in [
+        (SYMMETRIC, 2, "model has 3 features, more than the limit of 2"),
+        (SYMMETRIC, 4, "model has 5 features, more than the limit of 4"),
+        (STATISTICS, 5, "model has 6 target statistics, more than the limit of 5"),
+        (STATISTICS, 6, "model has 11 features and target statistics, more than the limit of 6"),
+    ] {
+        let limits = Limits::default().with_features(limit);
+        let bytes = golden_models::file(file);
+        let error = gbtrees::internals::parse(bytes, &limits, Cancel::never()).unwrap_err();
+        assert_eq!((error.kind(), error.message()), (ErrorKind::Limit, message), "{file}");
+    }
 }
 
 #[test]

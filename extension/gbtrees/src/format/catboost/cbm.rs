@@ -86,9 +86,9 @@ fn missing(field: &str) -> Error {
 fn read_features(trees: &Table<'_, '_>, limits: &Limits) -> Result<Features> {
     let mut features = Features::default();
     let max = limits.features;
-    for feature in trees.tables(5)?.enumerate() {
-        let (index, feature) = (feature.0, feature.1?);
-        check_limit(index, max - 1, "features")?;
+    for feature in trees.tables(5)? {
+        let feature = feature?;
+        check_limit(features.floats.len() + 1, max, "features")?;
         features.floats.push(FloatFeature {
             column: column(&feature, [1, 2, 4])?,
             borders: feature.vector(3)?.iter().map(|border| f32::from_le_bytes(*border)).collect(),
@@ -104,12 +104,12 @@ fn read_features(trees: &Table<'_, '_>, limits: &Limits) -> Result<Features> {
         });
     }
     for feature in trees.tables(4)? {
-        check_limit(features.categorical.len(), max - 1, "features")?;
+        check_limit(features.categorical.len() + 1, max, "features")?;
         features.categorical.push(column(&feature?, [0, 1, 2])?);
     }
     for feature in trees.tables(6)? {
         let feature = feature?;
-        check_limit(features.one_hots.len(), max - 1, "features")?;
+        check_limit(features.one_hots.len() + 1, max, "features")?;
         let values = feature.vector(1)?.iter().map(|value| i32::from_le_bytes(*value)).collect();
         features.one_hots.push(OneHot { index: feature.integer(0, -1)?, values });
     }

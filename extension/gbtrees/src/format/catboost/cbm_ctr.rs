@@ -31,7 +31,7 @@ pub(super) fn read_ctrs(
     for feature in trees.tables(7)? {
         checks.count()?;
         let feature = feature?;
-        check_limit(ctrs.len(), limits.features - 1, "target statistics")?;
+        check_limit(ctrs.len() + 1, limits.features, "target statistics")?;
         let ctr = feature.table(0)?.ok_or_else(|| missing("Ctr"))?;
         let base = ctr.table(0)?.ok_or_else(|| missing("Base"))?;
         let ctr = Ctr {

@@ -127,7 +127,7 @@ impl Features {
         for column in floats.chain(&self.categorical) {
             let index = usize::try_from(column.flat_index)
                 .map_err(|_| fault!(FeatureRange, "a feature is column {}", column.flat_index))?;
-            check_limit(index, limits.features - 1, "features")?;
+            check_limit(index + 1, limits.features, "features")?;
             count = count.max(index + 1);
         }
         Ok(count)
