@@ -63,9 +63,8 @@ impl<'a> Dictionaries<'a> {
                 (CategoryKind::Integer, self.push(values.iter().map(|value| value.cast_unsigned())))
             }
             Categories::Float(values) => {
+                self.sort(count, |a, b| values[a].total_cmp(&values[b]));
                 // Adding zero merges -0.0 and 0.0, which are equal.
-                let value = |index: usize| values[index] + 0.0;
-                self.sort(count, |a, b| value(a).total_cmp(&value(b)));
                 (CategoryKind::Float, self.push(values.iter().map(|value| (value + 0.0).to_bits())))
             }
             Categories::Hashed(hashes) => {

@@ -250,7 +250,7 @@ impl Walk {
             let Some((id, exit)) = heap[place] else { continue };
             let children = [2 * place + 1, 2 * place + 2];
             let split = match tree.nodes.get(id as usize) {
-                Some(SqlNode::Split(split)) if exit.is_none() => split,
+                Some(SqlNode::Split(split)) => split,
                 _ => {
                     let exit = match exit {
                         Some(exit) => Some(exit),
