@@ -13,7 +13,7 @@ use serde_json::Value;
 
 const FOLDERS: [&str; 5] = ["1.14.1", "1.16.0", "1.18.0", "1.20.0", "hand"];
 /// Fewer cases mean that files are missing.
-const MIN_CASES: usize = 238;
+const MIN_CASES: usize = 239;
 
 struct Case {
     name: &'static str,

@@ -230,3 +230,15 @@ fn examples_run() {
         assert!(run.status.success() && !run.stdout.is_empty(), "{example}: {said}");
     }
 }
+
+#[test]
+fn categories_are_codes_in_a_matrix_but_of_catboost() {
+    for (name, expected) in [
+        ("catboost/1.2.10/one_hot.cbm", [(true, true), (false, false)]),
+        ("lightgbm/4.7.0/frame.txt", [(false, false), (true, false)]),
+    ] {
+        let model = Model::load(golden_models::file(name)).unwrap();
+        let found = |feature| (model.has_categories(feature), model.takes_value(feature));
+        assert_eq!([0, 1].map(found), expected, "{name}");
+    }
+}

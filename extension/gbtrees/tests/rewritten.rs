@@ -80,3 +80,22 @@ fn other_libraries_models_are_left_alone() {
     let bytes = golden_models::file("lightgbm/4.7.0/regression.txt");
     assert_eq!(rewrite_xgboost(bytes, None, &Limits::default(), Cancel::never()).unwrap(), None);
 }
+
+/// libxgboost reads the vectors of positions' biases where a ranking is unbiased.
+#[test]
+fn an_unbiased_ranking_has_the_biases_of_positions() {
+    let given = golden_models::file("xgboost/3.4.1/rank_ndcg.json");
+    let given = std::str::from_utf8(given).unwrap();
+    let stated = |switch: &str| format!("\"lambdarank_unbiased\":\"{switch}\"");
+    assert!(given.contains(&stated("0")));
+    for (switch, has_biases) in [("0", false), ("1", true)] {
+        let given = given.replace(&stated("0"), &stated(switch));
+        let (_, bytes) =
+            rewrite_xgboost(given.as_bytes(), None, &Limits::default(), Cancel::never())
+                .unwrap()
+                .unwrap();
+        for key in [b"ti+", b"tj-"] {
+            assert_eq!(bytes.windows(3).any(|part| part == key), has_biases, "{switch}");
+        }
+    }
+}

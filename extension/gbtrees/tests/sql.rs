@@ -54,6 +54,24 @@ fn scripts_and_rows_are_written() {
     }
 }
 
+/// Others need a walk: their tests are not the same in all nodes of a level.
+#[test]
+fn leaves_of_symmetric_trees_are_looked_up() {
+    let is_looked_up = |feature: u8, threshold: u8, missing_left: u8| {
+        let tree = format!(
+            r#"{{"left": [1, 3, 5, -1, -1, -1, -1], "right": [2, 4, 6, -1, -1, -1, -1],
+            "feature": [0, 1, {feature}, 0, 0, 0, 0], "threshold": [0, 1, {threshold}, 0, 0, 0, 0],
+            "missing_left": [0, 0, {missing_left}, 0, 0, 0, 0], "leaf_values": [1, 2, 3, 4]}}"#
+        );
+        let file =
+            format!(r#"{{"tree_ensemble": 1, "num_features": 2, "trees": [{tree}, {tree}]}}"#);
+        let script = sql::export(file.as_bytes(), &LoadOptions::new(), &sql::Options::new("m"));
+        script.unwrap().contains("varbit_send(")
+    };
+    assert!(is_looked_up(1, 1, 0));
+    assert!(!is_looked_up(0, 1, 0) && !is_looked_up(1, 2, 0) && !is_looked_up(1, 1, 1));
+}
+
 /// The rows of a model with what the engine makes of them.
 fn rows(file: &[u8], random: &mut Random) -> String {
     let model = Model::load(file).unwrap();

@@ -9,7 +9,9 @@ use crate::ErrorKind;
 use crate::compiled::CompiledModel;
 use crate::compiled::aligned::{AlignedBytes, StableBytes};
 use crate::compiled::records::GroupKind;
-use crate::compiled::sections::{CONDITION_COLUMNS, GROUPS, LEAF_VALUES_SINGLE, TILE_GROUPS};
+use crate::compiled::sections::{
+    CONDITION_COLUMNS, CTR_PARTS, GROUPS, LEAF_VALUES_SINGLE, TILE_GROUPS,
+};
 use crate::compiled::tiles::{CODE_LEVELS, MAX_SHARING, TILE_LEVELS, TileForm, TileGroup};
 use crate::ensemble::{ClassBy, Ensemble, Node, Precision, RealInput, Task, Transform, Tree};
 use crate::eval::{BatchScratch, Kernel, Margin, Scratch, reference};
@@ -414,6 +416,18 @@ fn a_call_takes_fewer_rows_of_a_deep_forest() {
     // The stated depth is walked, to the deepest of each sixteen.
     model.trees.iter_mut().for_each(|tree| tree.depth = 1000);
     assert_eq!(rows_per_call(&model), (16 << 20) / (480 * 1000 + 3));
+    // Each part of a target statistic's key counts as 16 nodes.
+    let file = golden_models::file("catboost/1.2.10/ctr_four.cbm");
+    let limits = crate::Limits::default();
+    let mut model = crate::internals::parse(file, &limits, Cancel::never()).unwrap();
+    model.trees = model.trees.iter().cloned().cycle().take(480).collect();
+    model.trees.iter_mut().for_each(|tree| tree.depth = 100);
+    model.round_starts = (0..=480).collect();
+    let compiled = opened(&model);
+    let parts = compiled.sections().get(CTR_PARTS).len();
+    let steps = 480 * 100 + compiled.num_split_features();
+    assert_eq!(compiled.rows_per_call(), (16 << 20) / (steps + 16 * parts));
+    assert_ne!(compiled.rows_per_call(), (16 << 20) / steps);
 }
 
 fn image_of(task: Task, transform: Transform, outputs: usize) -> CompiledModel<impl StableBytes> {
@@ -437,9 +451,12 @@ fn classes_follow_the_margins() {
     assert_eq!(binary.class(&mut [1e-9f32]), Some(0));
     let raw = image_of(Task::Binary, Transform::Identity, 1);
     assert_eq!([raw.class(&mut [1e-9f32]), raw.class(&mut [0.0f32])], [Some(1), Some(0)]);
+    assert!(binary.predicts_probabilities() && !raw.predicts_probabilities());
     let several = image_of(Task::Multiclass, Transform::ArgMax, 3);
     assert_eq!(several.class(&mut [1.0f32, 2.0, 2.0]), Some(1));
     assert_eq!(several.num_values(), 1);
+    assert!(!several.predicts_probabilities());
+    assert!(image_of(Task::Multiclass, Transform::Softmax, 3).predicts_probabilities());
     assert_eq!(image_of(Task::Regression, Transform::Identity, 1).class(&mut [1.0f32]), None);
     assert_eq!(image_of(Task::Binary, Transform::Logistic, 2).class(&mut [1.0f32, 1.0]), None);
 }

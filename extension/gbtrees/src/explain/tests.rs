@@ -402,6 +402,34 @@ fn a_row_polls_for_cancellation() {
     assert!(polls.get() > 100, "{}", polls.get());
 }
 
+/// Contributions to several outputs are computed in parts where sums of all would need much memory.
+#[test]
+fn contributions_to_the_outputs_of_a_wide_model_are_those_of_a_narrow_one() {
+    // Rows one by one, and blocks of them.
+    for (count, features) in [(2, 1_100_000), (17, 130_000)] {
+        let mut model = covered(13, Shape::of(5, 2, 6, 5));
+        let rows = rows(14, &model, count);
+        let narrow = narrowed(&opened(&model), &rows);
+        let expected = contributions(&opened(&model), &narrow).concat();
+        model.parts.num_features = features;
+        model.parts.feature_names.clear();
+        model.parts.feature_types.resize(features, crate::ensemble::FeatureType::Numerical);
+        model.parts.categories.resize(features, None);
+        let wide = |mut row: Vec<f32>| {
+            row.resize(features, 0.0);
+            row
+        };
+        let rows = narrow.into_iter().map(wide).collect::<Vec<_>>().concat();
+        let mut out = vec![7.0; count * 2 * (features + 1)];
+        let mut scratch = ContributionScratch::default();
+        let compiled = opened(&model);
+        compiled.contributions(&mut scratch, &rows, &mut out, Cancel::never()).unwrap();
+        for (out, expected) in out.chunks(features + 1).zip(expected.chunks(6)) {
+            assert_eq!([&out[..5], &out[features..]].concat(), expected, "{count} rows");
+        }
+    }
+}
+
 /// A wide model's matrix is computed in parts, with the same result.
 #[test]
 fn the_matrix_of_a_wide_model_agrees_with_the_oracle() {

@@ -100,9 +100,11 @@ fn unsupported_features_are_refused_by_name() {
     refused(&replaced(ISOLATION, "Pow", "Paw"), unsupported, "a node Paw");
     refused(&replaced(ISOLATION, "Sum", "Mum"), unsupported, "a node Mum");
     // The constants of its last nodes: 2 to the power, and -2 times the class plus one.
-    let constants: [(&[u8], &[u8], &str); 3] = [
+    let constants: [(&[u8], &[u8], &str); 4] = [
         (b"\0\0\0@B\ndec_Pow", b"\0\0@@B\ndec_Pow", "a node Pow"),
         (b":\n\xfe\xff", b":\n\xfc\xff", "a node Mul"),
+        // Of another type.
+        (b"\x10\x07:\n\xfe\xff", b"\x10\x06:\n\xfe\xff", "a node Mul"),
         (b"\x01B\x0epredict_Add", b"\x03B\x0epredict_Add", "a node Add"),
     ];
     for (from, to, message) in constants {
@@ -115,6 +117,7 @@ fn unsupported_features_are_refused_by_name() {
     file_refused("imputed_nan", unsupported, "makes NaN of numbers");
     file_refused("classes_unlike", unsupported, "two classes with weights for both");
     file_refused("classes_below", unsupported, "a class without a weight");
+    file_refused("chosen_probability", unsupported, "a node ArgMax");
 }
 
 #[test]
@@ -156,4 +159,12 @@ fn impossible_models_are_refused() {
     refused(&unsaid, ErrorKind::MissingKey, "what it replaces");
     let no_keys = replaced(ISOLATION, "keys_int64s", "keys_int46s");
     refused(&no_keys, ErrorKind::Length, "values_floats");
+}
+
+#[test]
+fn operator_sets_are_bounded() {
+    let file = golden_models::file(REGRESSOR);
+    let sets = |count| [file, &b"\x42\0".repeat(count)].concat();
+    parse(&sets(4_000)).unwrap();
+    refused(&sets(4_097), ErrorKind::Limit, "model has 4097 operator sets, more than");
 }

@@ -21,6 +21,20 @@ fn files_that_are_no_document() {
     refused(b"\xef\xbb\xbf{}", ErrorKind::Unsupported, 0);
     refused(b"\0\0\0\0", ErrorKind::Syntax, 0);
     assert_eq!(parse(b"{}").unwrap_err().kind(), ErrorKind::MissingKey);
+    // As long as an objective's name in XGBoost's binary format, which has a colon.
+    let name = [&[b' '; 136][..], &8u64.to_le_bytes(), b"logistic"].concat();
+    refused(&name, ErrorKind::Syntax, 136);
+}
+
+#[test]
+fn the_first_key_of_one_library_decides() {
+    for (file, missing) in [
+        (r#"{"learner":{},"trees":[]}"#, "\"learner_model_param\""),
+        (r#"{"trees":[],"learner":{}}"#, "\"features_info\""),
+    ] {
+        let error = parse(file.as_bytes()).unwrap_err();
+        assert!(error.message().contains(missing), "{error}");
+    }
 }
 
 #[test]

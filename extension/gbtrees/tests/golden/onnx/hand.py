@@ -453,6 +453,25 @@ def refused_encoded_models():
     yield "feature_beyond", model([far], [output("Y", 1)], inputs=wide)
 
 
+def added_models():
+    """One number added to the sums of three targets."""
+    constant = numpy_helper.from_array(np.array([0.3], np.float32), "base")
+    nodes = [five(5, 3, 3), helper.make_node("Add", ["Y", "base"], ["Z"])]
+    yield "five_bases", model(nodes, [output("Z", 3)], opset=5, constants=[constant])
+
+
+def refused_choices():
+    """The class of the largest of three probabilities."""
+    nodes = [
+        full(2, 2, 3, post_transform="SOFTMAX"),
+        helper.make_node("ArgMax", ["Y"], ["A"], axis=1, keepdims=0),
+    ]
+    yield (
+        "chosen_probability",
+        model(nodes, [output("A", element=TensorProto.INT64), output("Y", 3)]),
+    )
+
+
 made = [
     ("hand", [models, equal_models, prepared_models]),
     ("refused", [refused_models]),
@@ -460,6 +479,8 @@ made = [
     ("refused", [refused_class_models]),
     ("hand", [encoded_models]),
     ("refused", [refused_encoded_models]),
+    ("hand", [added_models]),
+    ("refused", [refused_choices]),
 ]
 for kind, lists in made:
     folder = Path(sys.argv[1]) / kind
