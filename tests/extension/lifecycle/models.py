@@ -6,6 +6,7 @@ with random thresholds and leaves.
 """
 
 import json
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,8 @@ def named(features: int) -> bytes:
     return _json(model)
 
 
+# The largest takes a second to make, and several modules load it.
+@lru_cache(maxsize=2)
 def grown(trees: int, depth: int, features: int = 10, seed: int = 1) -> bytes:
     """Complete trees of that depth, with random splits on features between 0 and 1."""
     generator = np.random.default_rng(seed)
@@ -211,7 +214,7 @@ def chains(trees: int, depth: int, features: int = 10, seed: int = 1) -> bytes:
 
 def padded(content: bytes, more: int) -> bytes:
     """A UBJSON model with `more` bytes of padding, which readers skip."""
-    values = np.random.default_rng(1).integers(0, 256, more).astype(np.uint8)
+    values = np.frombuffer(np.random.default_rng(1).bytes(more), np.uint8)
     return _ubjson({"padding": values})[:-1] + content[1:]
 
 

@@ -7,7 +7,7 @@ from tests.connections import Connect
 from tests.extension.lifecycle.conftest import mapped
 from tests.extension.lifecycle.models import ROW, constant, drop_all, grown, load, one, value
 
-OPEN = 2_000
+OPEN = 300
 MAX_IMAGES = 16_384
 BOUND = 1024 * 1024
 

@@ -160,7 +160,7 @@ def test_an_aggregate_of_metrics_is_cancelled(
 ) -> None:
     """While it reads rows, and while it sorts them."""
     connection.execute(f"SET work_mem = '{work_mem}'")
-    rows = "generate_series(1, 1000) AS x, generate_series(1, 1000) AS y"
+    rows = "generate_series(1, 500) AS x, generate_series(1, 1000) AS y"
     score = "(x * 1000 + y) * 7919::bigint % 1011000 / 1011000.0::float8"
     scores = f"SELECT {score} AS s, y % 2 AS c FROM {rows}"
     statement = f"SELECT {call} FROM ({scores}) AS s"
@@ -175,12 +175,12 @@ def test_an_aggregate_of_metrics_is_cancelled(
 
 
 def test_a_large_group_of_a_ranking_is_cancelled(connection: Connection) -> None:
-    """While it is sorted, which takes a second for 20 million rows, and while its gains are added."""
+    """While it is sorted, which takes a second for the most rows, and while its gains are added."""
     ranking = json.loads(grown(1, 1, features=1))
     ranking["learner"]["objective"] = {"name": "rank:ndcg", "lambdarank_param": {}}
     load(connection, "ranking", json.dumps(ranking).encode())
     connection.execute("SET work_mem = '1GB'")
-    numbers = f"generate_series(1, {2_000_000 * min(TIMES, 10)}) AS x"
+    numbers = f"generate_series(1, {min(500_000 * TIMES**2, 20_000_000)}) AS x"
     rows = f"SELECT x / 5e6 AS f1, x * 7919::bigint % 31 AS y, 1 AS g FROM {numbers}"
     statement = f"SELECT evaluate_model('ranking', $${rows}$$, 'y', qid => 'g')"
     begin = time.monotonic()
@@ -240,7 +240,7 @@ def test_explaining_by_a_large_model_is_cancelled(
     # LLVM compiles for longer than that, and does not look.
     connection.execute("SET jit = off")
     query = f"SELECT count({function}('{model}', {row})) FROM {ROWS}"
-    for milliseconds in (20, 30, 60, 100, 150, 400, 1000):
+    for milliseconds in (20, 30, 60, 100, 150, 400):
         assert is_cancelled(connection, query, milliseconds)
 
 
@@ -259,7 +259,7 @@ def test_parallel_workers_are_cancelled(connect: Connect) -> None:
 @pytest.mark.parametrize("milliseconds", [20, 100])
 def test_a_load_is_cancelled_and_stores_nothing(connection: Connection, milliseconds: int) -> None:
     connection.execute("CREATE TEMP TABLE file (content bytea)")
-    connection.execute("INSERT INTO file VALUES (%s)", (grown(620, 9, seed=4),))
+    connection.execute("INSERT INTO file VALUES (%s)", (grown(620, 9),))
     assert is_cancelled(connection, "SELECT load_model('large', content) FROM file", milliseconds)
     assert one(connection, "SELECT count(*) FROM pgboost_catalog.model WHERE name = 'large'") == 0
     without = "WHERE model NOT IN (SELECT id FROM pgboost_catalog.model)"

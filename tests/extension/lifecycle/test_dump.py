@@ -174,7 +174,7 @@ def test_a_right_of_a_dropped_role_goes_to_nobody(cluster: Cluster, source: str)
 
 
 def test_a_large_model_is_dumped(cluster: Cluster, connect: Connect) -> None:
-    content = grown(620, 9, seed=3)
+    content = grown(620, 9)
     assert len(content) > LARGE_BYTES
     cluster.create_database("dump_large", replace=True)
     with cluster.connect("dump_large") as connection:

@@ -25,9 +25,9 @@ from tests.extension.train.running import (
 from tools.cluster import start, stop
 from tools.cluster.server import bin_directory
 
-# Some seconds of reading, and then minutes of rounds.
+# A second of reading, and then minutes of rounds.
 LONG = (
-    "SELECT i AS a, sin(i) AS b, cos(i) AS c, (i % 1000) AS y FROM generate_series(1, 400000) AS i"
+    "SELECT i AS a, sin(i) AS b, cos(i) AS c, (i % 1000) AS y FROM generate_series(1, 200000) AS i"
 )
 PARAMS = '{"max_depth": 10}'
 KIND = "SELECT * FROM {}, rounds => 100000)"
@@ -152,8 +152,8 @@ def test_fast_shutdown_and_crash_act_in_a_round(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("milliseconds", "source", "params"), [
-    *((milliseconds, LONG, PARAMS) for milliseconds in (300, 700, 1100, 1500, 2500)),
-    (3000, LONG_ROUND, FOREST),
+    *((milliseconds, LONG, PARAMS) for milliseconds in (150, 350, 550, 750, 1250)),
+    (1500, LONG_ROUND, FOREST),
 ])  # fmt: skip
 @pytest.mark.usefixtures("untouched")
 def test_timeout_acts_in_every_phase(
