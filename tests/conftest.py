@@ -21,8 +21,11 @@ from tools.cluster import Cluster, start, stop
 for limit in ("OMP_NUM_THREADS", "OMP_THREAD_LIMIT"):
     os.environ.setdefault(limit, "1")
 PREFERRED_PORT = 54330 + PORTS
-# Room for eight parallel workers in addition to the server's own, and for prepared transactions.
-SETTINGS = {"max_worker_processes": "16", "max_prepared_transactions": "5"}
+# Room for eight parallel workers in addition to the server's own, and for prepared transactions. A
+# subscription starts one worker per interval, which is 5 s by default.
+SETTINGS = {
+    "max_worker_processes": "16", "max_prepared_transactions": "5", "wal_retrieve_retry_interval": "100ms",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="session")

@@ -35,7 +35,7 @@ TABLES = ", ".join(
 @pytest.fixture(scope="module")
 def publishing(spare: Cluster) -> Cluster:
     """The spare cluster with the log that logical replication reads."""
-    restart(spare, wal_level="logical")
+    restart(spare, wal_level="logical", wal_retrieve_retry_interval="100ms")
     return spare
 
 
@@ -45,6 +45,8 @@ def subscribed(
 ) -> Iterator[None]:
     """Copies tables of a database of the server to the subscriber's."""
     name = subscriber.info.dbname
+    # A commit that does not wait for the log is sent when it is written out, a fifth of a second later.
+    publisher.execute("SET synchronous_commit = on")
     publisher.execute(f"CREATE PUBLICATION {name} FOR TABLE {tables}")
     # Within one cluster the slot must be there before the subscription is made.
     publisher.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (name,))
