@@ -141,6 +141,18 @@ pub(crate) fn occurrences(expression: Expr<'_>, call: Expr<'_>) -> usize {
     expression.children().into_iter().map(|part| occurrences(part, call)).sum()
 }
 
+/// Returns whether a call stands in an expression other than in what its aggregates evaluate for each row.
+pub(crate) fn stands_outside_aggregates(expression: Expr<'_>, call: Expr<'_>) -> bool {
+    if kind(expression) != ExprKind::Aggregate {
+        let in_parts =
+            || expression.children().into_iter().any(|it| stands_outside_aggregates(it, call));
+        return expression.is_same_as(call) || in_parts();
+    }
+    let (arguments, filter) = expression.as_aggregate();
+    let of_rows = arguments.into_iter().chain(filter).map(|it| occurrences(it, call)).sum();
+    occurrences(expression, call) > of_rows
+}
+
 /// Returns the columns that an aggregation or a step of window functions must return for these expressions to be
 /// computed above it: inputs, and results of the functions that it evaluates. Returns `None` if those are not enough.
 pub(crate) fn returned_for<'p>(

@@ -17,7 +17,7 @@ use pg_interface::report;
 use super::batch_path::Batch;
 use super::calls::{
     Calls, ConditionalCall, arguments_never_error, can_batch, columns_beside, columns_of, distinct,
-    occurrences, predicts, predicts_pinned, returned_for,
+    occurrences, predicts, predicts_pinned, returned_for, stands_outside_aggregates,
 };
 use super::error_safety::{
     ExprKind, has_no_effects, is_made_of, kind, may_read_ahead, never_errors, never_errors_later,
@@ -101,11 +101,9 @@ impl Demand {
             PathKind::Aggregation if path.reads_all_first() => {
                 Demand { may_widen: true, ..Demand::ALL }
             }
-            PathKind::Projection
-            | PathKind::Aggregation
-            | PathKind::GroupingSets
-            | PathKind::Window
-            | PathKind::Sets => Demand { may_widen: true, ..self },
+            PathKind::Projection | PathKind::Aggregation | PathKind::Window | PathKind::Sets => {
+                Demand { may_widen: true, ..self }
+            }
             PathKind::Join => Demand { limit: RowLimit(None), may_widen: false, ..self },
             _ => Demand { may_widen: false, ..self },
         }
@@ -265,6 +263,14 @@ impl<'p> Placement<'_, 'p> {
         evaluated.extend(path.conditions());
         let mut calls = Calls::default();
         evaluated.iter().for_each(|output| calls.add_aggregated(*output));
+        if path.kind() == PathKind::GroupingSets {
+            // Outside of aggregates its columns may be NULL, since the row's set is not grouped by them. The planner would
+            // put the batch's column there too.
+            let is_outside =
+                |call: Expr<'p>| evaluated.iter().any(|it| stands_outside_aggregates(*it, call));
+            calls.always.retain(|call| !is_outside(*call));
+            calls.conditional.retain(|it| !is_outside(it.call));
+        }
         calls.conditional = self.worth_batching(merged(&calls, &evaluated));
         self.with_calls(below, calls, &evaluated, demand).unwrap_or(below)
     }
