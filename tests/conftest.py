@@ -57,13 +57,21 @@ def no_role_left(request: pytest.FixtureRequest) -> Iterator[None]:
         superuser.execute(f"DROP ROLE {roles}")
 
 
-@pytest.fixture(scope="module")
-def dbname(cluster: Cluster, request: pytest.FixtureRequest) -> str:
-    """The module's own database, newly created, with the extension in it."""
-    name = request.module.__name__.rpartition(".")[2]
-    cluster.create_database(name, replace=True)
+@pytest.fixture(scope="session")
+def template(cluster: Cluster) -> str:
+    """A database with the extension, which takes longer to create than to copy."""
+    name = "with_extension"
+    cluster.create_database(name)
     with cluster.connect(name) as connection:
         connection.execute("CREATE EXTENSION pgboost")
+    return name
+
+
+@pytest.fixture(scope="module")
+def dbname(cluster: Cluster, template: str, request: pytest.FixtureRequest) -> str:
+    """The module's own database, newly created, with the extension in it."""
+    name = request.module.__name__.rpartition(".")[2]
+    cluster.create_database(name, replace=True, template=template)
     return name
 
 

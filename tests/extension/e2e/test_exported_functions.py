@@ -53,13 +53,22 @@ def script(cluster: Cluster, dbname: str, booster: xgb.Booster) -> str:
         return connection.execute("SELECT export_model_sql('churn@1')").fetchone()[0]
 
 
-@pytest.fixture
-def bare(cluster: Cluster, script: str, rows: np.ndarray) -> Iterator[Connection]:
+@pytest.fixture(scope="module")
+def without_extension(cluster: Cluster, script: str, rows: np.ndarray) -> str:
     """A database without the extension, with the script's functions, and rows in a table."""
-    cluster.create_database(BARE, replace=True)
-    with cluster.connect(BARE) as connection:
+    name = "without_extension"
+    cluster.create_database(name, replace=True)
+    with cluster.connect(name) as connection:
         make_table(connection, "kept", "id int, x float8[]", enumerate(rows))
-        psql(cluster, BARE, stdin=script)
+    psql(cluster, name, stdin=script)
+    return name
+
+
+@pytest.fixture
+def bare(cluster: Cluster, without_extension: str) -> Iterator[Connection]:
+    """A copy of that database."""
+    cluster.create_database(BARE, replace=True, template=without_extension)
+    with cluster.connect(BARE) as connection:
         yield connection
 
 

@@ -25,13 +25,11 @@ Raises = Callable[..., errors.Diagnostic]
 
 
 @pytest.fixture(scope="module")
-def dbname(cluster: Cluster, request: pytest.FixtureRequest) -> str:
+def dbname(cluster: Cluster, dbname: str) -> str:
     """The module's own database, newly created, with both extensions in it."""
-    name = request.module.__name__.rpartition(".")[2]
-    cluster.create_database(name, replace=True)
-    with cluster.connect(name) as connection:
-        connection.execute("CREATE EXTENSION pgboost_train CASCADE")
-    return name
+    with cluster.connect(dbname) as connection:
+        connection.execute("CREATE EXTENSION pgboost_train")
+    return dbname
 
 
 class PythonProgram:
