@@ -24,7 +24,12 @@ STATEMENTS = (
 
 
 pytestmark = pytest.mark.usefixtures("tables")
-EXTRA = ("CREATE TABLE original AS SELECT * FROM homes", "CREATE INDEX ON parted (id)")
+EXTRA = (
+    "CREATE TABLE original AS SELECT * FROM homes",
+    "CREATE INDEX ON parted (id)",
+    "CREATE TABLE elder (LIKE homes)",
+    "CREATE TABLE heir () INHERITS (elder)",
+)
 
 
 def restore(connection: psycopg.Connection, table: str) -> None:
@@ -72,3 +77,42 @@ def test_a_snapshot_that_is_kept_refuses_such_a_row(connect: Connect) -> None:
     first.execute("UPDATE homes SET area = 99 WHERE id = 700")
     with pytest.raises(errors.SerializationFailure):
         changing.execute(STATEMENTS[0].format(table="homes"))
+
+
+CURSORS = {
+    "all rows": (f"SELECT id, {PRICE} FROM {{table}}", (1, 2, 3, 70, 600)),
+    "filter": (f"SELECT id FROM {{table}} WHERE {PRICE} > 20", (1, 4, 100)),
+    "filter and output": (
+        f"SELECT id, {PRICE} FROM {{table}} WHERE {PRICE} > 20 AND age > 1",
+        (9,),
+    ),
+    "by an index": (f"SELECT id, {PRICE} FROM {{table}} WHERE id BETWEEN 5 AND 800", (1, 300)),
+    "back": (f"SELECT id, {PRICE} FROM {{table}}", (600, -1, -70, 2, 9)),
+}
+
+
+@pytest.mark.parametrize("table", ["homes", "parted", "elder"])
+@pytest.mark.parametrize(("query", "steps"), CURSORS.values(), ids=CURSORS.keys())
+def test_the_row_of_a_cursor(
+    connect: Connect, query: str, steps: tuple[int, ...], table: str
+) -> None:
+    """It is the one that the cursor has returned, however far the batch is ahead."""
+    admin, cursor = connect(), connect(autocommit=False)
+    restore(admin, table)
+    admin.execute(
+        "TRUNCATE heir; WITH half AS (DELETE FROM ONLY elder WHERE id >= 500 RETURNING *)"
+        " INSERT INTO heir TABLE half"
+    )
+    cursor.execute("SET LOCAL enable_seqscan = off")
+    query = query.format(table=table)
+    assert "BatchPredict" in plan_of(cursor, query)
+    # A plan that cannot go back gets another node for SCROLL, below which PostgreSQL does not look.
+    scroll = "SCROLL" if min(steps) < 0 else ""
+    cursor.execute(f"DECLARE c {scroll} CURSOR FOR {query}")
+    update = f"UPDATE {table} SET age = age + 1 WHERE CURRENT OF c RETURNING id"
+    delete = f"DELETE FROM {table} WHERE CURRENT OF c RETURNING id"
+    for step in steps:
+        *_, (id, *_) = cursor.execute(f"FETCH {step} FROM c").fetchall()
+        assert cursor.execute(update).fetchall() == [(id,)]
+    assert cursor.execute(delete).fetchall() == [(id,)]
+    cursor.rollback()

@@ -17,6 +17,7 @@ use pg_interface::{fault, report, unguarded};
 use pgrx::{PgMemoryContexts, pg_guard, pg_sys};
 
 use super::batched_call::Call;
+use super::cursor::CursorRows;
 use super::late_memory::LateMemory;
 use super::read_ahead::ReadAhead;
 use super::row_output::{RowOutput, evaluate_plainly, hand_out};
@@ -63,6 +64,8 @@ pub(super) struct BatchNode {
     pub(super) read_ahead: ReadAhead,
     /// Only needed rows may be read, since reading one can fail.
     pub(super) only_needed: bool,
+    /// The places of the rows, if a cursor reads them.
+    pub(super) cursor: Option<CursorRows>,
 }
 
 /// Returns the node of a state that has begun.
@@ -121,6 +124,34 @@ impl BatchNode {
         }
     }
 
+    /// Says that the cursor, if there is one, has no row of the node.
+    ///
+    /// # Safety
+    /// The node has begun.
+    unsafe fn hide_row(&self) {
+        if let Some(cursor) = &self.cursor {
+            // SAFETY: guaranteed by the caller.
+            unsafe { cursor.hide(self.output.scan.cast()) }
+        }
+    }
+
+    /// Says that the cursor's row, if there is one, is that one of the batch, or else the scan's.
+    ///
+    /// # Safety
+    /// The node has begun.
+    #[inline]
+    unsafe fn show_row(&self, row: Option<usize>) {
+        if let Some(cursor) = &self.cursor {
+            // SAFETY: guaranteed by the caller.
+            unsafe { cursor.show(self.output.scan.cast(), row) }
+        }
+    }
+
+    fn make_room(&mut self, rows: usize) {
+        self.output.rows.make_room(rows);
+        self.cursor.iter_mut().for_each(|cursor| cursor.make_room(rows));
+    }
+
     fn score(&mut self) {
         report::check_for_interrupts();
         // SAFETY: the state is running; it is measured only under EXPLAIN ANALYZE.
@@ -172,7 +203,7 @@ fn is_timed(instrument: &pg_sys::Instrumentation) -> bool {
 /// PostgreSQL's memory may be allocated, and an error may jump over the caller.
 #[pg_guard]
 unsafe extern "C-unwind" fn make_room(node: &mut BatchNode, rows: usize) {
-    node.output.rows.make_room(rows);
+    node.make_room(rows);
 }
 
 /// # Safety
@@ -190,7 +221,7 @@ unsafe extern "C-unwind" fn find_columns(node: &mut BatchNode, slot: *mut pg_sys
 #[pg_guard]
 unsafe extern "C-unwind" fn prepare(node: &mut BatchNode) {
     node.output.calls.iter_mut().for_each(Call::prepare);
-    node.output.rows.make_room(FIRST_ROOM);
+    node.make_room(FIRST_ROOM);
     node.prepared = true;
 }
 
@@ -222,10 +253,12 @@ pub(super) unsafe extern "C-unwind" fn next(
                 if slot.is_null() {
                     continue;
                 }
+                node.show_row(Some(row));
                 return slot;
             }
             if node.ended {
                 node.end_told = true;
+                node.hide_row();
                 return std::ptr::null_mut();
             }
             fill_batch(node);
@@ -249,6 +282,7 @@ unsafe fn fill_batch(node: &mut BatchNode) {
         node.expected = node.expected.saturating_sub(size);
         node.position = 0;
         node.output.rows.clear();
+        node.cursor.iter_mut().for_each(CursorRows::clear);
         let memory = node.memory();
         while node.output.rows.count < size && node.output.rows.copied_bytes() < memory {
             let slot = unguarded::next_row(node.below);
@@ -264,6 +298,9 @@ unsafe fn fill_batch(node: &mut BatchNode) {
                 find_columns(node, slot);
             }
             node.output.rows.push(slot);
+            if let Some(cursor) = &mut node.cursor {
+                cursor.keep();
+            }
         }
         if node.output.rows.count > 0 {
             score(node);
@@ -290,10 +327,12 @@ unsafe fn back(node: &mut BatchNode) -> *mut pg_sys::TupleTableSlot {
         loop {
             let slot = unguarded::next_row(node.below);
             if slot.is_null() {
+                node.hide_row();
                 return slot;
             }
             let slot = evaluate_plainly(&mut node.output, slot);
             if !slot.is_null() {
+                node.show_row(None);
                 return slot;
             }
         }
@@ -308,6 +347,7 @@ pub(super) unsafe extern "C-unwind" fn rescan(state: *mut pg_sys::CustomScanStat
     unsafe {
         let node = node_of(state);
         node.begin_anew();
+        node.hide_row();
         node.expected = node.limit;
         let changed = (*state).ss.ps.chgParam;
         if !changed.is_null() {

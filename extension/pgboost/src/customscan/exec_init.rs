@@ -13,6 +13,7 @@ use pgrx::pg_sys::{self, CustomScan, CustomScanState, EState};
 use pgrx::{PgMemoryContexts, pg_guard};
 
 use super::batched_call::Call;
+use super::cursor::CursorRows;
 use super::exec::{BatchNode, State};
 use super::late_memory::{LateMemory, memory};
 use super::row_output::RowOutput;
@@ -75,6 +76,7 @@ pub(super) unsafe extern "C-unwind" fn begin(
             prepared: false,
             read_ahead: shape.read_ahead,
             only_needed: shape.only_needed,
+            cursor: CursorRows::new(state.cast(), below),
         };
         let mut memory = PgMemoryContexts::For(query);
         (*state.cast::<State>()).node = memory.leak_and_drop_on_delete(node);

@@ -75,6 +75,14 @@ impl<'p> QueryLevel<'p> {
         (limit >= 0.0).then_some(limit)
     }
 
+    /// Returns whether the planner expects a cursor to be asked for a part of this level's rows.
+    pub(crate) fn is_of_cursor(&self) -> bool {
+        // SAFETY: the level is valid.
+        let (fraction, is_outermost) =
+            unsafe { ((*self.root).tuple_fraction, (*self.root).parent_root.is_null()) };
+        is_outermost && fraction > 0.0 && fraction < 1.0
+    }
+
     pub(crate) fn has_order(&self) -> bool {
         // SAFETY: the level is valid.
         unsafe { !(*(*self.root).parse).sortClause.is_null() }

@@ -28,6 +28,7 @@ mod call_shape;
 #[deny(unsafe_code)]
 mod calls;
 mod copies;
+mod cursor;
 #[deny(unsafe_code)]
 mod error_safety;
 mod exec;

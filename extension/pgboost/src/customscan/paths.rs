@@ -358,6 +358,13 @@ impl<'p> Path<'p> {
         }
     }
 
+    /// Returns whether it reads a table and those that inherit from it, one after another.
+    pub(crate) fn reads_several_tables(self) -> bool {
+        // SAFETY: the path is valid and is read by its tag.
+        let tag = unsafe { (*self.path).type_ };
+        matches!(tag, NodeTag::T_AppendPath | NodeTag::T_MergeAppendPath) && self.reads_table()
+    }
+
     pub(crate) fn set_rows(self, rows: f64) {
         // SAFETY: the path is valid.
         unsafe { (*self.path).rows = rows };

@@ -176,7 +176,9 @@ impl<'p> Placement<'_, 'p> {
 
     fn instead_of(&self, projection: Path<'p>, demand: Demand) -> Option<Path<'p>> {
         let [below] = projection.below()[..] else { return None };
-        if self.has_few_rows(below.rows(), demand.limit.rows()) {
+        // A node over several tables hides which of them a cursor's row is of (`cursor`).
+        let hides_row = below.reads_several_tables() && self.level.is_of_cursor();
+        if hides_row || self.has_few_rows(below.rows(), demand.limit.rows()) {
             return None;
         }
         let outputs = projection.outputs();
