@@ -177,6 +177,20 @@ def test_contributions_are_the_engines(
     np.testing.assert_allclose(found[0], own, rtol=1e-5, atol=1e-7)
 
 
+def test_contributions_are_scaled_as_the_margin_is(connection: Connection) -> None:
+    tree = {"left": [1, -1, -1], "right": [2, -1, -1], "feature": [0] * 3, "threshold": [0.5, 0, 0],
+            "cover": [8, 6, 2], "leaf_values": [1, 5]}  # fmt: skip
+    file = {"tree_ensemble": 1, "feature_names": ["k"], "trees": [tree, tree]}
+    file |= {"base": [2], "scale": 3, "divisor": 4, "bias": [10]}
+    connection.execute("SELECT load_model('scaled', %s)", (json.dumps(file).encode(),))
+    export = "SELECT export_model_sql('scaled', 'scaled', 'pg_temp')"
+    script = connection.execute(export).fetchone()[0]
+    connection.execute(script.replace("BEGIN;", "").replace("COMMIT;", ""))
+    query = "SELECT pg_temp.scaled_explain(k), predict_contribs('scaled', k) FROM (SELECT 1.0::real) AS r(k)"
+    found, own = connection.execute(query).fetchone()
+    assert [found["k"], found["(bias)"]] == own == [4.5, 14.5]
+
+
 def test_classes_and_probabilities_have_the_labels(
     bare: Connection, booster: xgb.Booster, rows: np.ndarray
 ) -> None:
@@ -542,6 +556,36 @@ def test_a_version_takes_the_place_of_another(
         "SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace"
     ).fetchone() == (0,)
     connection.execute("SELECT drop_model('churn@2')")
+
+
+def test_a_script_that_runs_again_keeps_the_functions(connection: Connection) -> None:
+    """Also those of symmetric trees, which take bytes."""
+    tree = {"left": [1, 3, 5, -1, -1, -1, -1], "right": [2, 4, 6, -1, -1, -1, -1],
+            "feature": [0, 1, 1, 0, 0, 0, 0], "threshold": [0] * 7, "leaf_values": [1, 2, 3, 4]}  # fmt: skip
+    file = {"tree_ensemble": 1, "feature_names": ["a", "b"], "trees": [tree, tree]}
+    connection.execute("SELECT load_model('again', %s)", (json.dumps(file).encode(),))
+    script = connection.execute("SELECT export_model_sql('again')").fetchone()[0]
+    kept = "SELECT array_agg(oid ORDER BY oid) FROM pg_proc WHERE proname ~ '^again'"
+    found = []
+    for _ in range(2):
+        connection.execute(script)
+        found += connection.execute(kept).fetchone()
+    assert found[0] == found[1]
+
+
+def test_reals_of_a_query_are_their_decimals(connection: Connection) -> None:
+    """Whatever the session shows of their digits."""
+    tree = {"left": [1, -1, -1], "right": [2, -1, -1], "feature": [0] * 3,
+            "threshold": [0.1234567, 0, 0], "leaf_values": [1, 2]}  # fmt: skip
+    file = {"tree_ensemble": 1, "feature_names": ["k"], "trees": [tree]}
+    load = "SELECT load_model('decimals', %s, real_input => 'decimal')"
+    connection.execute(load, (json.dumps(file).encode(),))
+    connection.execute(connection.execute("SELECT export_model_sql('decimals')").fetchone()[0])
+    query = "SELECT 1 AS id, 0.1234567::real AS k"
+    for digits in (1, 0, -15):
+        connection.execute(f"SET extra_float_digits = {digits}")
+        found = connection.execute("SELECT prediction FROM decimals_rows(%s)", (query,)).fetchall()
+        assert found == [(1,)], digits
 
 
 @pytest.mark.parametrize(("arguments", "error"), [
