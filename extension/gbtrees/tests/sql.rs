@@ -72,6 +72,22 @@ fn leaves_of_symmetric_trees_are_looked_up() {
     assert!(!is_looked_up(0, 1, 0) && !is_looked_up(1, 2, 0) && !is_looked_up(1, 1, 1));
 }
 
+#[test]
+fn sums_that_may_be_infinite_are_refused() {
+    let script = |leaf: &str| {
+        let tree = format!(
+            r#"{{"left": [1, -1, -1], "right": [2, -1, -1], "feature": [0, 0, 0],
+            "threshold": [0, 0, 0], "leaf_values": [0, -{leaf}]}}"#
+        );
+        let file =
+            format!(r#"{{"tree_ensemble": 1, "num_features": 1, "trees": [{tree}, {tree}]}}"#);
+        sql::export(file.as_bytes(), &LoadOptions::new(), &sql::Options::new("m"))
+    };
+    script("8e307").unwrap();
+    let error = script("9e307").unwrap_err();
+    assert!(error.message().contains("sums that may be infinite"), "{error}");
+}
+
 /// The rows of a model with what the engine makes of them.
 fn rows(file: &[u8], random: &mut Random) -> String {
     let model = Model::load(file).unwrap();

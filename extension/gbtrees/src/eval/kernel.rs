@@ -185,6 +185,7 @@ mod tests {
     fn kernels_are_found_by_name() {
         for kernel in Kernel::available() {
             assert_eq!(Kernel::from_name(kernel.name()), Some(kernel));
+            assert_eq!(Kernel::available().filter(|one| *one == kernel).count(), 1);
             assert!(Kernel::NAMES.iter().any(|name| name.to_str() == Ok(kernel.name())));
         }
         assert_eq!(Kernel::from_name("auto"), Kernel::available().next());

@@ -69,6 +69,17 @@ fn linear_models_are_whole() {
     assert_eq!(with(1 << 40).unwrap_err().kind(), ErrorKind::Truncated);
 }
 
+/// And the objective's parameters.
+#[test]
+fn attributes_are_those_of_the_json_file() {
+    let attributes = |ending: &str| {
+        let file = golden_models::file(&format!("xgboost/1.6.2/early_stopping.{ending}"));
+        parse(file).unwrap().attributes().to_vec()
+    };
+    let expected = attributes("json");
+    assert_eq!(attributes("bin")[..3], expected);
+}
+
 #[test]
 fn malformed_names_are_refused() {
     let error = with(MARK + 136 + 8, b"binary:logistix").unwrap_err();

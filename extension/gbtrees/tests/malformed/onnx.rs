@@ -118,6 +118,7 @@ fn unsupported_features_are_refused_by_name() {
     file_refused("classes_unlike", unsupported, "two classes with weights for both");
     file_refused("classes_below", unsupported, "a class without a weight");
     file_refused("chosen_probability", unsupported, "a node ArgMax");
+    file_refused("added_twice", unsupported, "a node Add");
 }
 
 #[test]

@@ -460,16 +460,18 @@ def added_models():
     yield "five_bases", model(nodes, [output("Z", 3)], opset=5, constants=[constant])
 
 
-def refused_choices():
-    """The class of the largest of three probabilities."""
+def refused_ends():
+    """The class of the largest of three probabilities, and numbers added twice."""
     nodes = [
         full(2, 2, 3, post_transform="SOFTMAX"),
         helper.make_node("ArgMax", ["Y"], ["A"], axis=1, keepdims=0),
     ]
-    yield (
-        "chosen_probability",
-        model(nodes, [output("A", element=TensorProto.INT64), output("Y", 3)]),
-    )
+    outputs = [output("A", element=TensorProto.INT64), output("Y", 3)]
+    yield "chosen_probability", model(nodes, outputs)
+    constant = numpy_helper.from_array(np.array([0.3], np.float32), "base")
+    adds = [helper.make_node("Add", [one, "base"], [two]) for one, two in ("YZ", "ZW")]
+    nodes = [full(2, 2, 1), *adds]
+    yield "added_twice", model(nodes, [output("W", 1)], constants=[constant])
 
 
 made = [
@@ -480,7 +482,7 @@ made = [
     ("hand", [encoded_models]),
     ("refused", [refused_encoded_models]),
     ("hand", [added_models]),
-    ("refused", [refused_choices]),
+    ("refused", [refused_ends]),
 ]
 for kind, lists in made:
     folder = Path(sys.argv[1]) / kind
