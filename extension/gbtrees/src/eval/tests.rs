@@ -26,13 +26,15 @@ fn opened(model: &Ensemble) -> CompiledModel<AlignedBytes> {
     CompiledModel::open(compile(model, &[], Cancel::never()).unwrap()).unwrap()
 }
 
-/// Asserts that margins by every kernel, and leaves, equal the oracle's for every row.
-fn agrees(model: &Ensemble, rows: &[Vec<f64>]) {
+/// Asserts that margins by every kernel, and leaves, equal the oracle's for every row. Returns the image,
+/// which takes longer to compile than all rows take.
+fn agrees(model: &Ensemble, rows: &[Vec<f64>]) -> CompiledModel<AlignedBytes> {
     let compiled = opened(model);
     match model.sum_precision() {
         Precision::Single => agrees_in::<f32>(model, &compiled, rows),
         Precision::Double => agrees_in::<f64>(model, &compiled, rows),
     }
+    compiled
 }
 
 /// Asserts the same with margins of the model's width.
@@ -42,46 +44,54 @@ fn agrees_in<M: Margin>(
     rows: &[Vec<f64>],
 ) {
     let mut scratch = Scratch::new(compiled);
-    let narrow = narrowed(compiled, rows);
-    let outputs = model.num_outputs();
-    let (mut margins, mut expected) = (vec![M::of(7.0); outputs], vec![M::of(0.0); outputs]);
+    let (narrow, expected) = (narrowed(compiled, rows), of_the_oracle::<M>(model, rows));
+    let mut margins = vec![M::of(7.0); model.num_outputs()];
     let (mut leaves, mut ids) = (vec![7u32; model.trees().len()], vec![0u32; model.trees().len()]);
     let kernels: Vec<Kernel> = Kernel::available().collect();
     let mut scratches: Vec<Scratch> =
         kernels.iter().map(|kernel| Scratch::with_kernel(compiled, *kernel)).collect();
-    for (row, narrow) in rows.iter().zip(&narrow) {
-        reference::margins(model, row, &mut expected);
+    for ((row, narrow), expected) in rows.iter().zip(&narrow).zip(&expected) {
         for (scratch, kernel) in scratches.iter_mut().zip(&kernels) {
             compiled.margins(scratch, narrow, &mut margins).unwrap();
-            assert_eq!(bits(&margins), bits(&expected), "{kernel:?}: margins of {row:?}");
+            assert_eq!(bits(&margins), *expected, "{kernel:?}: margins of {row:?}");
         }
         compiled.leaves(&mut scratch, narrow, &mut leaves).unwrap();
         reference::leaves(model, row, &mut ids);
         assert_eq!(leaves, ids, "leaves of {row:?}");
     }
-    batch_agrees::<M>(model, compiled, rows);
+    batch_agrees::<M>(compiled, rows, &expected);
 }
 
 fn bits<M: Margin>(margins: &[M]) -> Vec<u64> {
     margins.iter().map(|margin| margin.double().to_bits()).collect()
 }
 
-/// Asserts the same for all rows in one call.
+/// The bits of each row's margins by the oracle, which takes longer than the kernels do.
+fn of_the_oracle<M: Margin>(model: &Ensemble, rows: &[Vec<f64>]) -> Vec<Vec<u64>> {
+    let mut margins = vec![M::of(0.0); model.num_outputs()];
+    let mut of_row = |row: &Vec<f64>| {
+        reference::margins(model, row, &mut margins);
+        bits(&margins)
+    };
+    rows.iter().map(&mut of_row).collect()
+}
+
+/// Asserts the expected bits for all rows in one call.
 fn batch_agrees<M: Margin>(
-    model: &Ensemble,
     compiled: &CompiledModel<impl StableBytes>,
     rows: &[Vec<f64>],
+    expected: &[Vec<u64>],
 ) {
-    let outputs = model.num_outputs();
     let narrow = narrowed(compiled, rows).concat();
-    let mut expected = vec![M::of(0.0); outputs];
+    let outputs = compiled.num_outputs();
     for kernel in Kernel::available() {
         let mut scratch = BatchScratch::with_kernel(compiled, kernel);
         let mut margins = vec![M::of(7.0); rows.len() * outputs];
         compiled.margins_batch(&mut scratch, &narrow, &mut margins).unwrap();
-        for (row, margins) in rows.iter().zip(margins.chunks_exact(outputs)) {
-            reference::margins(model, row, &mut expected);
-            assert_eq!(bits(margins), bits(&expected), "{kernel:?}: {row:?}");
+        for ((row, margins), expected) in
+            rows.iter().zip(margins.chunks_exact(outputs)).zip(expected)
+        {
+            assert_eq!(bits(margins), *expected, "{kernel:?}: {row:?}");
         }
     }
 }
@@ -104,8 +114,7 @@ proptest! {
         let mut model = model(seed, shape);
         model.set_real_input([RealInput::Decimal, RealInput::Binary][(seed % 2) as usize]);
         let rows = rows(seed ^ 1, &model, 70);
-        agrees(&model, &rows);
-        reals_agree(&model, &rows);
+        reals_agree(&model, &agrees(&model, &rows), &rows);
     }
 }
 
@@ -124,8 +133,7 @@ fn both<M: Margin>(
 }
 
 /// The margins of rows of reals are those of the numbers that the model takes them for.
-fn reals_agree(model: &Ensemble, rows: &[Vec<f64>]) {
-    let compiled = opened(model);
+fn reals_agree(model: &Ensemble, compiled: &CompiledModel<impl StableBytes>, rows: &[Vec<f64>]) {
     let (mut row_of_reals, mut doubles) = (vec![0.0; compiled.row_length()], Vec::new());
     for row in rows {
         let reals: Vec<f32> = row.iter().map(|value| *value as f32).collect();
@@ -138,8 +146,8 @@ fn reals_agree(model: &Ensemble, rows: &[Vec<f64>]) {
             }
         }
         let (found, expected) = match model.sum_precision() {
-            Precision::Single => both::<f32>(model, &compiled, &row_of_reals, &doubles),
-            Precision::Double => both::<f64>(model, &compiled, &row_of_reals, &doubles),
+            Precision::Single => both::<f32>(model, compiled, &row_of_reals, &doubles),
+            Precision::Double => both::<f64>(model, compiled, &row_of_reals, &doubles),
         };
         assert_eq!(found, expected, "{:?}: {reals:?}", model.real_input());
     }
@@ -162,7 +170,7 @@ fn linear_models_agree_with_the_oracle() {
             compiled.margins_from(&mut scratch, &narrow, &mut margins).unwrap();
             assert_eq!(bits(&margins), bits(&expected), "{row:?}");
         }
-        batch_agrees::<f32>(&model, &compiled, &rows);
+        batch_agrees::<f32>(&compiled, &rows, &of_the_oracle::<f32>(&model, &rows));
         let leaves = compiled.leaves(&mut scratch, &vec![0.0; features], &mut []);
         assert_eq!(leaves.unwrap_err().kind(), ErrorKind::Unsupported);
     }
@@ -195,8 +203,7 @@ fn symmetric_trees_agree_with_the_oracle() {
         let shape =
             Shape { any_library, categorical, ..Shape::of(4, 1 + seed as usize % 2, 40, 9) };
         let model = symmetric(seed, model(seed, shape));
-        agrees(&model, &rows(seed ^ 1, &model, 130));
-        let compiled = opened(&model);
+        let compiled = agrees(&model, &rows(seed ^ 1, &model, 130));
         let groups = compiled.sections().get(TILE_GROUPS);
         symmetric_groups += groups.iter().filter(|group| group.form == TileForm::Symmetric).count();
     }
@@ -219,8 +226,8 @@ fn leaf_vectors_have_the_oracles_bits() {
             _ => leaf_wise(seed, model, 40),
         };
         let model = with_vectors(model);
-        agrees(&model, &rows(seed ^ 1, &model, [127, 128, 300, 512, 700][seed as usize % 5]));
-        let compiled = opened(&model);
+        let count = [127, 128, 300, 512, 700][seed as usize % 5];
+        let compiled = agrees(&model, &rows(seed ^ 1, &model, count));
         let groups = compiled.sections().get(TILE_GROUPS);
         let is_tile = |group: &TileGroup| group.below == 0 && group.levels <= TILE_LEVELS;
         in_tiles += usize::from(groups.iter().all(is_tile));
@@ -263,8 +270,8 @@ fn recoded_trees_agree_with_the_oracle() {
         // segment.
         let trees = if leaves > 257 { 6 } else { 40 };
         let model = leaf_wise(seed, model(seed, Shape { trees, ..shape }), leaves);
-        agrees(&model, &rows(seed ^ 1, &model, [70, 130, 512, 600][seed as usize / 2 % 4]));
-        for group in opened(&model).sections().get(TILE_GROUPS) {
+        let rows = rows(seed ^ 1, &model, [70, 130, 512, 600][seed as usize / 2 % 4]);
+        for group in agrees(&model, &rows).sections().get(TILE_GROUPS) {
             coded[group.levels as usize] += u32::from(group.form == TileForm::Coded);
         }
     }
@@ -286,8 +293,8 @@ fn categorical_models_agree_with_the_oracle_with_outcomes_and_without() {
         if let (true, Some(set)) = (seed % 2 == 0, set) {
             set.words.resize(1 << 18, 1 << 31);
         }
-        agrees(&model, &rows(seed ^ 1, &model, 70));
-        with_outcomes += usize::from(opened(&model).sections().outcome_slots().is_some());
+        let compiled = agrees(&model, &rows(seed ^ 1, &model, 70));
+        with_outcomes += usize::from(compiled.sections().outcome_slots().is_some());
     }
     assert!((20..40).contains(&with_outcomes), "{with_outcomes}");
 }
