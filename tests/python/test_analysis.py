@@ -95,6 +95,13 @@ def test_sources_have_the_names_that_postgresql_cuts(connection: Connection) -> 
     assert found.set_axis(other.columns, axis=1).equals(other)
     found = pgboost.permutation_importance(connection, "long", long, "t" * 70, seed=1)
     assert set(found.feature) == {names.get(name, name) for name in FRAME}
+    cut = {name: name.encode()[:63].decode(errors="ignore") for name in names.values()}
+    trained = xgboost.XGBRegressor(n_estimators=9).fit(
+        FRAME.rename(columns=names).rename(columns=cut), NUMBER
+    )
+    pgboost.push(connection, "trained", trained)
+    compared = pgboost.compare(connection, "long", "trained", long, "t" * 70)
+    assert compared.difference.tolist() == pytest.approx([0] * len(compared))
     twins = f'SELECT 1 AS "{"w" * 63}", * FROM (VALUES (1, 2)) AS t(other, y)'
     two = pd.DataFrame({"w" * 63: [1, 2], "w" * 64: [2, 1]})
     pgboost.push(connection, "twins", xgboost.XGBRegressor(n_estimators=1).fit(two, [1, 2]))

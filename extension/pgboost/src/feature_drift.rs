@@ -27,8 +27,8 @@ const ROWS_PER_CHECK: u64 = 1 << 12;
 /// privileges.
 pub(crate) fn collect(image: &ModelImage, source: &str) -> Result<Collector> {
     let names = by_name::column_names(image);
-    let texts: Vec<&str> = names.iter().map(String::as_str).collect();
-    let (query, columns) = Source::of(source)?.select(&texts, None, "source")?;
+    let features = names.iter().map(String::as_str).collect();
+    let (query, columns) = Source::of(source)?.select(&[features], &[], None, "source")?;
     let categorical =
         |index: usize| image.is_categorical(index) || image.categories(index).is_some();
     for (index, column) in columns.iter().enumerate() {

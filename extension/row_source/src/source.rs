@@ -223,16 +223,18 @@ pub fn find<'a>(
 }
 
 impl Source {
-    /// Returns the query of the rows, and the places of the named columns. Rows of a relation have only
-    /// these columns, unless they are read as stored, and are ordered by the group column. Names
-    /// `image[1]`, `image[2]` and so on are elements of a column `image`, unless there are columns of
-    /// these names. A longer name than PostgreSQL's means the column of which the name was cut.
+    /// Returns the query of the rows, and the places of the named columns: the features of each model,
+    /// then the others. Rows of a relation have only these columns, unless they are read as stored, and
+    /// are ordered by the group column. Names `image[1]`, `image[2]` and so on are elements of a column
+    /// `image`, unless there are columns of these names. A longer name than PostgreSQL's means the column
+    /// of which the name was cut, unless another name of the model, or one of the others, does.
     ///
     /// # Errors
     /// Those of [`find`], and [`Error::NotOneSelect`].
-    pub fn select(
+    pub fn select<'n>(
         &self,
-        names: &[&str],
+        models: &[Vec<&'n str>],
+        others: &[&'n str],
         group: Option<&str>,
         argument: &'static str,
     ) -> Result<(String, Vec<PlacedColumn>)> {
@@ -240,7 +242,14 @@ impl Source {
         let whole = self.whole_rows().filter(|_| group.is_none());
         let picks = self.is_relation() && whole.is_none();
         let is_column = |name: &str| columns.iter().any(|column| column.name == name);
-        let stored = names::stored(names, is_column);
+        let of_model = |features: &[&'n str]| {
+            let mut stored = names::stored(&[features, others].concat(), is_column);
+            stored.truncate(features.len());
+            stored
+        };
+        let mut stored: Vec<&str> = models.iter().flat_map(|features| of_model(features)).collect();
+        stored.extend(names::stored(others, is_column));
+        let names = [models.concat().as_slice(), others].concat();
         let mut asked: Vec<&str> = Vec::new();
         let mut placed = Vec::with_capacity(names.len());
         while let Some(rest) = names.get(placed.len()..).filter(|rest| !rest.is_empty()) {

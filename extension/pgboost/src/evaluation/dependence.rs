@@ -123,9 +123,10 @@ fn read(
     features: &[usize],
 ) -> Result<(KeptRows, Vec<FeatureValues>)> {
     let names = predictor.column_names();
-    let mut columns: Vec<&str> = names.iter().map(String::as_str).collect();
-    columns.extend(request.weight);
-    let (query, placed) = Source::of(request.source)?.select(&columns, None, "source")?;
+    let columns = names.iter().map(String::as_str).collect();
+    let others: Vec<&str> = request.weight.into_iter().collect();
+    let (query, placed) =
+        Source::of(request.source)?.select(&[columns], &others, None, "source")?;
     let (own, rest) = placed.split_at(names.len().min(placed.len()));
     predictor.bind(own)?;
     let weight = rest.first().map(checked_weight).transpose()?;

@@ -52,11 +52,13 @@ pub(crate) fn each(
     request: &Request<'_>,
     visit: &mut Visit<'_>,
 ) -> Result<Vec<Option<String>>> {
-    let features: Vec<String> = predictors.iter().flat_map(SourcePredictor::column_names).collect();
-    let mut names: Vec<&str> = features.iter().map(String::as_str).collect();
-    names.push(request.target);
-    names.extend([request.weight, request.by, request.group].into_iter().flatten());
-    let (query, placed) = Source::of(request.source)?.select(&names, request.group, "source")?;
+    let names: Vec<_> = predictors.iter().map(SourcePredictor::column_names).collect();
+    let features: Vec<Vec<&str>> =
+        names.iter().map(|names| names.iter().map(String::as_str).collect()).collect();
+    let roles = [Some(request.target), request.weight, request.by, request.group];
+    let roles: Vec<&str> = roles.into_iter().flatten().collect();
+    let (query, placed) =
+        Source::of(request.source)?.select(&features, &roles, request.group, "source")?;
     let width = width(&placed);
 
     let mut placed = placed.as_slice();
