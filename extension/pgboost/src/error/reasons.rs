@@ -67,38 +67,35 @@ pub(crate) enum ShapeReason {
     SeveralValues { values: usize, classes: bool },
     /// It does not classify; `several` if it has several values, of targets or of labels.
     NoClasses { several: bool },
-    /// Its values are not probabilities; `several` as above.
-    NoProbabilities { several: bool },
+    /// Its values are not probabilities; `several` as above, `classes` if it classifies.
+    NoProbabilities { several: bool, classes: bool },
 }
 
 impl ShapeReason {
     /// Returns the detail and the hint.
     pub(super) fn texts(self) -> (String, &'static str) {
         match self {
-            ShapeReason::SeveralValues { values, classes } => (
-                format!("The model produces {values} values per row."),
-                if classes {
-                    "Use predict_array for all values, or predict_class for a label."
-                } else {
-                    "Use predict_array for all values."
-                },
-            ),
+            ShapeReason::SeveralValues { values, classes } => {
+                (format!("The model produces {values} values per row."), instead(true, classes))
+            }
             ShapeReason::NoClasses { several } => (
                 "The model's objective does not choose one class per row.".to_owned(),
-                if several {
-                    "Use predict_array for all values."
-                } else {
-                    "Use predict or predict_array."
-                },
+                instead(several, false),
             ),
-            ShapeReason::NoProbabilities { several } => (
+            ShapeReason::NoProbabilities { several, classes } => (
                 "The model's objective does not give the probability of each class.".to_owned(),
-                if several {
-                    "Use predict_array for all values."
-                } else {
-                    "Use predict, predict_array or predict_class."
-                },
+                instead(several, classes),
             ),
         }
+    }
+}
+
+/// Returns the hint that names the functions which can be used.
+fn instead(several: bool, classes: bool) -> &'static str {
+    match (several, classes) {
+        (false, false) => "Use predict.",
+        (false, true) => "Use predict for the value, or predict_class for a label.",
+        (true, false) => "Use predict_array for all values.",
+        (true, true) => "Use predict_array for all values, or predict_class for a label.",
     }
 }

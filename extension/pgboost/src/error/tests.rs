@@ -28,8 +28,13 @@ impl Sampled for ShapeReason {
             SeveralValues { classes: false, .. } => Some(several(true)),
             SeveralValues { .. } => Some(NoClasses { several: false }),
             NoClasses { several: false } => Some(NoClasses { several: true }),
-            NoClasses { .. } => Some(NoProbabilities { several: false }),
-            NoProbabilities { several: false } => Some(NoProbabilities { several: true }),
+            NoClasses { .. } => Some(NoProbabilities { several: false, classes: false }),
+            NoProbabilities { several: false, classes } => {
+                Some(NoProbabilities { several: true, classes })
+            }
+            NoProbabilities { classes: false, .. } => {
+                Some(NoProbabilities { several: false, classes: true })
+            }
             NoProbabilities { .. } => None,
         };
         std::iter::successors(Some(several(false)), |reason| after(*reason)).collect()

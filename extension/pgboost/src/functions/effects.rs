@@ -71,7 +71,7 @@ fn output_names(predictor: &SourcePredictor) -> Result<Vec<String>> {
         ModelTask::Multiclass if values != image.num_outputs() => Err(Error::Shape {
             model: predictor.model().to_owned(),
             function: "partial_dependence",
-            reason: ShapeReason::NoProbabilities { several: false },
+            reason: ShapeReason::NoProbabilities { several: values > 1, classes: true },
         }),
         ModelTask::Binary if values == 1 => Ok(vec![output_name(image, 1)]),
         _ => Ok((0..values).map(|output| output_name(image, output)).collect()),

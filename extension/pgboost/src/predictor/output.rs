@@ -57,7 +57,7 @@ impl Output {
                 [value] => Ok(real(value.single())),
                 several => {
                     let values = several.len();
-                    let classes = image.task() == Task::Multiclass;
+                    let classes = image.has_classes();
                     let reason = ShapeReason::SeveralValues { values, classes };
                     Err(predictor.shape(function, reason))
                 }
@@ -66,13 +66,14 @@ impl Output {
             Output::Margin => Ok(reals(margins)),
             Output::Probabilities => {
                 probabilities(image, transformed(image, margins)).ok_or_else(|| {
-                    let several = has_several(image);
-                    predictor.shape("predict_proba", ShapeReason::NoProbabilities { several })
+                    let (several, classes) = (image.num_values() > 1, image.has_classes());
+                    let reason = ShapeReason::NoProbabilities { several, classes };
+                    predictor.shape("predict_proba", reason)
                 })
             }
             Output::Class => {
                 let Some(class) = image.class(margins) else {
-                    let reason = ShapeReason::NoClasses { several: has_several(image) };
+                    let reason = ShapeReason::NoClasses { several: image.num_values() > 1 };
                     return Err(predictor.shape("predict_class", reason));
                 };
                 Ok(match image.label(class as usize) {
@@ -82,11 +83,6 @@ impl Output {
             }
         }
     }
-}
-
-/// Returns whether a row has values of several targets, labels or quantiles, which are no classes.
-fn has_several(image: &ModelImage) -> bool {
-    image.num_values() > 1 && image.task() != Task::Multiclass
 }
 
 /// Returns the probabilities of a row's classes as a jsonb object, or `None` if the values are not probabilities.
