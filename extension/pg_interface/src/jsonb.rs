@@ -224,6 +224,12 @@ pub fn parameter(value: Option<AnyElement>) -> DatumWithOid<'static> {
     unsafe { DatumWithOid::new(jsonb.map(|value| value.datum()), pg_sys::JSONBOID) }
 }
 
+/// Returns whether a jsonb argument is an object.
+pub fn is_object(value: &AnyElement) -> bool {
+    // SAFETY: the value is of its stated type.
+    value.oid() == pg_sys::JSONBOID && unsafe { Object::new(value.datum()) }.is_some()
+}
+
 /// Returns a jsonb argument's text in the database's encoding; `None` for another type.
 pub fn text(value: &AnyElement) -> Option<Vec<u8>> {
     // SAFETY: the value is of its stated type.

@@ -15,8 +15,10 @@ SELECT model_info('price') - ARRAY['loaded_at', 'deployed_at', 'sha256'] = model
        model_info('price') -> 'deployed' AS now, model_info('price@1') -> 'deployed' AS before, model_info('price@1') -> 'size' AS size;
 
 -- Parameters and metrics come back as they went in, also where no float holds them.
+SELECT load_model('told', file_of('price'), params => '[1]');
+SELECT load_model('told', file_of('price'), metrics => '0.5');
 SELECT load_model('told', file_of('price'), params => '{"large": 1e400, "long": 1.2345678901234567890}',
-                  metrics => (repeat('[', 200) || repeat(']', 200))::jsonb);
+                  metrics => ('{"deep": ' || repeat('[', 200) || repeat(']', 200) || '}')::jsonb);
 SELECT model_info('told') -> 'parameters' ->> 'long' AS long, (model_info('told') #>> '{parameters,large}')::numeric = 1e400 AS large,
        length(model_info('told') ->> 'metrics') AS nested;
 SELECT drop_model('told');

@@ -190,6 +190,9 @@ error_table! {
     NotAnObject =>
         DATATYPE_MISMATCH, "features must be a jsonb object",
         hint "Pass an object with a key for each feature.";
+    /// Of `load_model`, what describes the model.
+    ArgumentNotAnObject { argument: &'static str } =>
+        INVALID_PARAMETER_VALUE, "{argument} must be a jsonb object";
     NameLength { what: &'static str, bytes: usize, limit: usize } =>
         PROGRAM_LIMIT_EXCEEDED, "a {what} has {bytes} bytes, more than the limit of {limit}";
     EmptyFeatureName =>

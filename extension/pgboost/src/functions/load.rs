@@ -85,6 +85,11 @@ fn pgboost_load_model_1_1(
         (None, true) => Rounds::Best,
         (Some(_), true) => return Err(Error::RoundsTwice.into()),
     };
+    for (argument, given) in [("params", &params), ("metrics", &metrics)] {
+        if given.as_ref().is_some_and(|given| !jsonb::is_object(given)) {
+            return Err(Error::ArgumentNotAnObject { argument }.into());
+        }
+    }
     let options = LoadOptions {
         rounds,
         categories,
