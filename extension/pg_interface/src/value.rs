@@ -218,6 +218,12 @@ impl<'a> Text<'a> {
         Text { datum, text_type, lives: PhantomData }
     }
 
+    /// Returns the text of a char(n) with the blanks at its end; `None` for other types.
+    pub fn padded(self) -> Option<Cow<'a, str>> {
+        // SAFETY: the datum is of the type.
+        (self.text_type == TextType::Bpchar).then(|| unsafe { varlena::text(self.datum) })
+    }
+
     /// Returns the text. Invalid UTF-8 is replaced, and then matches no category.
     pub fn text(self) -> Cow<'a, str> {
         // SAFETY: the datum is of the type; names and literals of unknown type are C strings.

@@ -187,7 +187,13 @@ impl FeatureContext<'_> {
     #[inline(never)]
     fn code(self, index: usize, value: Value<'_>) -> Result<f32> {
         match value {
-            Value::Text(text) => self.text_code(index, &text.text()),
+            Value::Text(text) => {
+                let known = |text: &str| self.row_value(index, |all| all.code_of_text(text));
+                let value = text.text();
+                // Drivers and COPY pass on the blanks of char(n), which a training may have learned.
+                let code = known(&value).or_else(|| known(&text.padded()?));
+                self.code_or_unknown(index, code, || value.to_string())
+            }
             Value::Number(number) => self.number_code(index, number),
         }
     }
