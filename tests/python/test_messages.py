@@ -59,6 +59,13 @@ IS_LARGE = (FRAME["whole"] > 0).astype(int)
 BINARY = xgboost.XGBClassifier(n_estimators=2).fit(FRAME, IS_LARGE)
 
 
+def of_rounds(connection: Any) -> None:
+    given = {"early_stopping_rounds": 1, "learning_rate": 3.0, "n_estimators": 9}
+    model = xgboost.XGBRegressor(**given)
+    model.fit(FRAME, models.target(FRAME), eval_set=[(FRAME, models.target(FRAME))], verbose=False)
+    pgboost.push(connection, "other", bytes(model.get_booster().save_raw("json")), check=False)
+
+
 def of_codes(connection: Any) -> None:
     frame = FRAME.assign(code=IS_LARGE.astype("category"))
     model = xgboost.XGBRegressor(n_estimators=2, enable_categorical=True).fit(frame, IS_LARGE)
@@ -81,6 +88,7 @@ HINTS: list[tuple[str, Callable[[Any], Any]]] = [
      lambda c: pgboost.push(c, "m", BINARY)),
     ("Pass allow_change=True if that is meant.$", of_deployments),
     ('Pass real_input="float32" to pgboost.push to read', of_reals),
+    ("with rounds=1 to use the best rounds alone, or with rounds=2 to use", of_rounds),
     ("or categories={} if the training", of_codes),
     (r"such as quantile_alpha=\[0.1, 0.5, 0.9\].", lambda c: [
         pgboost.push(c, "levels", QUANTILES),

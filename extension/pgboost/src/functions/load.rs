@@ -205,8 +205,8 @@ fn keep_rounds(model: &mut Ensemble, name: &str, rounds: Rounds, file: &Present)
                 "The file is of a training that stopped early. The predict of XGBClassifier and \
                  XGBRegressor uses the best rounds alone; that of Booster uses all.",
                 &format!(
-                    "Load it with best_iteration => true to use the best rounds alone, or with \
-                     rounds => {present} to use all without this warning."
+                    "Load it with rounds => {best} to use the best rounds alone, or with rounds => {present} to use \
+                     all without this warning."
                 ),
             );
             return Ok(());

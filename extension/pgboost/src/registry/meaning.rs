@@ -286,8 +286,7 @@ fn notice_of_inputs(name: &str, [(before, old), (after, new)]: [(i32, &Meaning);
     }
     if old.unknown_rule != new.unknown_rule {
         let detail = "The policy is library, and the two libraries differ.";
-        let hint =
-            "Pass policy => 'error' or 'missing' to set_unknown_category to handle them alike.";
+        let hint = "Set the policy error or missing by set_unknown_category to handle them alike.";
         notice("handles unknown categories otherwise", Some(detail), hint);
     }
 }
