@@ -456,6 +456,13 @@ GRANT SELECT ON @extschema@.pgboost_scores TO PUBLIC;
 COMMENT ON VIEW @extschema@.pgboost_scores IS
     'pgboost: the scores that are maintained in the tables that the current user may read';
 
+-- A language other than C does not know whether it may commit.
+CREATE PROCEDURE @extschema@.pgboost_require_commits()
+    LANGUAGE c
+    AS 'MODULE_PATHNAME', 'pgboost_require_commits_wrapper';
+COMMENT ON PROCEDURE @extschema@.pgboost_require_commits() IS
+    'pgboost: raises an error where refresh_scores could not commit';
+
 -- It commits after each batch, so it can have no SET clause: it sets the search path of each transaction before
 -- anything else, but for the table's triggers, and finds the view without naming the extension's schema, which may
 -- be renamed.
@@ -466,6 +473,7 @@ AS $$
 DECLARE
     -- Types are found before the search path is set, which the caller's transaction gets back.
     path pg_catalog.text := pg_catalog.current_setting('search_path');
+    own_path pg_catalog.text;
     scores pg_catalog.text;
     maintained pg_catalog.bool;
     score pg_catalog.record;
@@ -487,9 +495,12 @@ BEGIN
         RAISE EXCEPTION 'batch must be at least 1' USING ERRCODE = 'invalid_parameter_value';
     END IF;
     SELECT format('SELECT s.version_column, s.current_version FROM %I.pgboost_scores AS s WHERE s.relation = $1',
-                  n.nspname)
-      INTO scores FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
+                  n.nspname), format('pg_catalog, %I, pg_temp', n.nspname)
+      INTO scores, own_path FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
      WHERE e.extname = 'pgboost';
+    PERFORM set_config('search_path', own_path, true);
+    CALL pgboost_require_commits();
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     EXECUTE 'SELECT EXISTS (' || scores || ')' INTO maintained USING relation;
     IF NOT maintained THEN
         RAISE EXCEPTION 'table % has no maintained scores', relation USING ERRCODE = 'undefined_object',

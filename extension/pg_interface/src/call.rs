@@ -368,6 +368,21 @@ pub fn called_function(call: pg_sys::FunctionCallInfo) -> Oid {
     Arguments::of_pgrx(call).function()
 }
 
+/// Returns whether a procedure cannot commit, since a transaction block or a function calls it.
+#[allow(
+    clippy::not_unsafe_ptr_arg_deref,
+    reason = "only pgrx has such a pointer outside of unsafe code"
+)]
+pub fn is_atomic(call: pg_sys::FunctionCallInfo) -> bool {
+    // SAFETY: pgrx passes PostgreSQL's pointer; the context of CALL has its tag.
+    unsafe {
+        let context = (*call).context;
+        context.is_null()
+            || (*context).type_ != pg_sys::NodeTag::T_CallContext
+            || (*context.cast::<pg_sys::CallContext>()).atomic
+    }
+}
+
 /// Calls a function of one text for its errors, without checking privileges. It returns no NULL.
 pub fn with_text(function: Oid, text: &str) {
     let argument = text.into_datum().unwrap_or(Datum::null());

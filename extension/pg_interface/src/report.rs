@@ -431,8 +431,8 @@ macro_rules! error_table_tests {
         fn assert_style(error: &Error) {
             // Faults of the caller, the data or the machine, and of a library's function (38); XX, a
             // bug, is excluded.
-            const CLASSES: [&str; 11] =
-                ["0A", "22", "38", "3F", "40", "42", "53", "54", "55", "57", "58"];
+            const CLASSES: [&str; 12] =
+                ["0A", "22", "25", "38", "3F", "40", "42", "53", "54", "55", "57", "58"];
             let $crate::Report { sqlstate, message, detail, hint } = error.report();
             let shown = format!("{error:?}: {message}");
             // Six bits per character, the first lowest (elog.h).
@@ -498,6 +498,7 @@ impl<T: Clone> ShortInTests<T> for Field<'_, T> {
 pub mod sqlstate {
     pub use pgrx::PgSqlErrorCode as SqlState;
     pub use pgrx::PgSqlErrorCode::{
+        ERRCODE_ACTIVE_SQL_TRANSACTION as ACTIVE_SQL_TRANSACTION,
         ERRCODE_AMBIGUOUS_COLUMN as AMBIGUOUS_COLUMN,
         ERRCODE_AMBIGUOUS_FUNCTION as AMBIGUOUS_FUNCTION,
         ERRCODE_ARRAY_ELEMENT_ERROR as ARRAY_SUBSCRIPT_ERROR,

@@ -8,6 +8,7 @@ use std::ffi::{CStr, CString};
 use pgrx::pg_sys::{self, Datum, Oid};
 
 use crate::call::Change;
+use crate::nodes;
 use crate::varlena;
 
 /// The columns that a trigger sets, by number.
@@ -186,6 +187,15 @@ unsafe fn arguments<'a>(trigger: &pg_sys::Trigger) -> Vec<&'a CStr> {
     let count = usize::try_from(trigger.tgnargs).unwrap_or(0);
     // SAFETY: a definition has as many texts as it counts.
     (0..count).map(|index| unsafe { CStr::from_ptr(*trigger.tgargs.add(index)) }).collect()
+}
+
+/// Returns the table of which a table is a partition, at the top; another table itself.
+pub fn root_of(table: Oid) -> Oid {
+    // SAFETY: accepts any OID; the list has OIDs, from the parent to the top.
+    unsafe {
+        let above = nodes::list_cells(pg_sys::get_partition_ancestors(table)).last();
+        above.map_or(table, |cell| (*cell).oid_value)
+    }
 }
 
 /// Returns whether a table has a generated column of that name.

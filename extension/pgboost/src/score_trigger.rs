@@ -11,10 +11,13 @@
 //! not read.
 //! Predictions use the privileges of the table's owner, as foreign keys do.
 
+use std::cell::RefCell;
+use std::collections::HashSet;
+
 use pg_interface::call::{Arguments, CallState, Change};
 use pg_interface::row_trigger::{self, Columns};
 use pg_interface::signature::RowArgument;
-use pg_interface::{Datum, Oid, report, session};
+use pg_interface::{Datum, Oid, report, session, unguarded};
 use pgrx::pg_sys;
 
 use crate::error::{Error, Result};
@@ -38,6 +41,11 @@ pub(crate) struct ScoreTrigger {
     definition: Option<Definition>,
     rows: ScoredRows,
     warned: bool,
+}
+
+thread_local! {
+    /// The start of the client's statement that warned last, and the tables and columns of which it did.
+    static WARNED: RefCell<(i64, HashSet<(Oid, String)>)> = RefCell::default();
 }
 
 struct Definition {
@@ -102,10 +110,21 @@ pub(crate) fn maintain(arguments: Arguments<'_>, state: CallState<'_>) -> Result
     }
 }
 
-/// Warns once per statement, whose other rows may have the same error.
+/// Warns once per column and statement of the client, of which `refresh_scores` makes many, since other rows may
+/// have the same error.
 #[cold]
 fn warn(change: Change<'_>, score: i32, error: &Error) {
     let (column, table) = (change.column_name(score), change.table_name());
+    let statement = unguarded::GetCurrentStatementStartTimestamp();
+    let is_first = WARNED.with_borrow_mut(|(warned, columns)| {
+        if std::mem::replace(warned, statement) != statement {
+            columns.clear();
+        }
+        columns.insert((row_trigger::root_of(change.table()), column.clone()))
+    });
+    if !is_first {
+        return;
+    }
     report::warning_with(
         &format!("column \"{column}\" of table \"{table}\" is NULL where a row cannot be scored"),
         &format!("The first error is: {}.", error.report().message),

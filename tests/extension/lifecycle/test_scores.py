@@ -69,6 +69,54 @@ def test_a_stopped_refresh_is_resumed(connection: Connection, connect: Connect) 
     assert one(connection, made) == 5000
 
 
+def test_a_refresh_warns_once_per_column(connection: Connection) -> None:
+    """Each of its batches is a statement, and each partition a table."""
+    connection.execute(
+        "CREATE TABLE halves (f1 real) PARTITION BY RANGE (f1);"
+        "CREATE TABLE low PARTITION OF halves FOR VALUES FROM (0) TO (2500);"
+        "CREATE TABLE high PARTITION OF halves FOR VALUES FROM (2500) TO (5001);"
+        "SELECT maintain_scores('halves', 'm');"
+        "SELECT maintain_scores('halves', 'm', score_column => 'margin', version_column => 'of_margin',"
+        " output => 'predict_margin');"
+        "INSERT INTO halves SELECT f1 FROM scored"
+    )
+    load_version = "SELECT load_model('m', %s, feature_names => '{f1,f9}', allow_change => true)"
+    connection.execute(load_version, (grown(3, 3, 2, 1),))
+    heard: list[str] = []
+    connection.add_notice_handler(lambda notice: heard.append(notice.message_primary or ""))
+    for _ in range(2):
+        heard.clear()
+        connection.execute("CALL refresh_scores('halves', 500)")
+        columns = [message.split('"')[1] for message in heard]
+        assert sorted(columns) == ["margin", "score"], heard
+    heard.clear()
+    connection.execute("UPDATE halves SET f1 = f1")
+    assert len(heard) == 2
+    connection.execute("DROP TABLE halves")
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        "BEGIN",
+        "CREATE OR REPLACE FUNCTION refresh() RETURNS void"
+        " LANGUAGE plpgsql AS $$ BEGIN CALL refresh_scores('scored'); END $$",
+    ],
+)
+def test_a_refresh_in_a_transaction_block_says_so(connection: Connection, begin: str) -> None:
+    """Also if there is nothing to do."""
+    connection.execute(begin)
+    call = "CALL refresh_scores('scored')" if begin == "BEGIN" else "SELECT refresh()"
+    with pytest.raises(
+        errors.ActiveSqlTransaction, match="cannot run inside a transaction"
+    ) as found:
+        connection.execute(call)
+    assert "It commits after each batch" in (found.value.diag.message_hint or "")
+    connection.execute("ROLLBACK")
+    connection.execute("CALL refresh_scores('scored')")
+    connection.execute("DO $$ BEGIN CALL refresh_scores('scored'); END $$")
+
+
 def test_a_deployment_during_a_statement_counts_for_the_next(
     connection: Connection, connect: Connect
 ) -> None:

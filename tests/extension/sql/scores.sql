@@ -31,11 +31,9 @@ CALL refresh_scores('homes');
 SELECT current_version, rows_behind FROM pgboost_scores;
 CALL refresh_scores('homes', 0);
 CALL refresh_scores(NULL);
-BEGIN;
 CALL refresh_scores('homes');
 SHOW search_path;
-UPDATE homes SET score_version = NULL;
-SELECT deploy_model('m@2');
+BEGIN;
 CALL refresh_scores('homes');
 ROLLBACK;
 

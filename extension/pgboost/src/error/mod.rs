@@ -323,6 +323,10 @@ error_table! {
     OutputFunction { output: String } =>
         INVALID_PARAMETER_VALUE, "unknown output: \"{output}\"",
         hint "The outputs are predict, predict_array, predict_class and predict_margin.";
+    /// VACUUM and CREATE INDEX CONCURRENTLY raise it too.
+    TransactionBlock =>
+        ACTIVE_SQL_TRANSACTION, "refresh_scores cannot run inside a transaction block",
+        hint "It commits after each batch: call it outside of BEGIN and of functions, in a client with autocommit.";
     NoSchema =>
         INVALID_SCHEMA_NAME, "no schema has been selected to create in";
     NoBaseMargin { model: String } =>

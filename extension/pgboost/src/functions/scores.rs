@@ -96,6 +96,15 @@ fn pgboost_rows_behind(
     scores::rows_behind(relation?, version_column?, version)
 }
 
+/// `pgboost_require_commits()`: raises where `refresh_scores` could not commit.
+#[pg_extern(sql = false)]
+fn pgboost_require_commits(call: FunctionCallInfo) -> Answer<()> {
+    if call::is_atomic(call) {
+        return Err(Error::TransactionBlock.into());
+    }
+    Ok(())
+}
+
 struct ScoredTable {
     oid: Oid,
     owner: Oid,
