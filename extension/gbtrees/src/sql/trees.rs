@@ -230,3 +230,29 @@ fn sides(split: &Split) -> [u32; 2] {
         _ => [split.left, split.right],
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Shape, model};
+
+    /// A number that is never above infinity goes left, and a missing value where the split says.
+    #[test]
+    fn a_test_that_always_holds_tells_nan_if_missing_values_go_right() {
+        let found = [true, false].map(|default_left| {
+            let mut model = model(1, Shape::of(1, 1, 1, 1));
+            let (comparison, missing) = (Comparison::LessOrEqual, MissingRule::Nan);
+            let condition =
+                SplitCondition::Compare { comparison, threshold: f64::INFINITY, missing };
+            let (gain, cover) = (1.0, 2.0);
+            let split =
+                Split { feature: 0, condition, default_left, left: 1, right: 2, gain, cover };
+            let leaf = Node::Leaf { value: 0.5, cover: 1.0 };
+            model.trees = vec![Tree::of(vec![Node::Split(split), leaf, leaf], 1)];
+            let codes = Codes::of(&model, Cancel::never()).unwrap();
+            let forest = Forest::of(&model, &codes, Cancel::never()).unwrap();
+            forest.tells_nan().contains(&0)
+        });
+        assert_eq!(found, [false, true]);
+    }
+}
