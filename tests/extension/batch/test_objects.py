@@ -123,11 +123,11 @@ def test_no_object_is_built(connection: psycopg.Connection, call: str) -> None:
 
 
 NUMBER = {"threshold": [0.1, 0, 0]}
-CATEGORY = {"threshold": [0, 0, 0], "category_set": [0, -1, -1], "category_sets": [[0]]}
+CATEGORY = {"threshold": [0, 0, 0], "category_set": [0, -1, -1], "category_sets": [[1]]}
 REALS = {
     "number": (NUMBER, None, "float32", (2, 1)),
-    "category": (CATEGORY, [0.1], "float32", (2, 1)),
-    "category of float32": (CATEGORY, [float(np.float32(0.1))], "decimal", (1, 2)),
+    "category": (CATEGORY, [0.25, 0.1], "float32", (2, 1)),
+    "category of float32": (CATEGORY, [0.25, float(np.float32(0.1))], "decimal", (1, 2)),
 }
 
 
