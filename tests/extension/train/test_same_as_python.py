@@ -66,6 +66,7 @@ def alike(connection: Connection, python_side: Callable[..., Any]) -> Alike:
     {"booster": "dart", "rate_drop": 0.5, "skip_drop": 0.25},
     {"rate_drop": 0.3, "sample_type": "weighted", "normalize_type": "forest", "max_depth": 3},
     {"booster": "gbtree", "one_drop": 1, "num_parallel_tree": 2},
+    {"lambda": 1e20, "base_score": 0},
     {"base_score": 100, "monotone_constraints": [1, 0, -1, 0, 0, 0, 0, 0, 0, 0]},
     {"monotone_constraints": {"x2": 1, "x5": -1}},
     {"interaction_constraints": [["x0", "x2"], ["x3", "x4", "x8"]]},

@@ -389,7 +389,7 @@ const HARMLESS: &[(&str, &[&str])] = &[
 pub(crate) fn checked_value(name: &str, rule: ValueRule, value: &Value) -> Result<String> {
     let text = match rule {
         ValueRule::Number(min, max) => {
-            value.as_f64().filter(|number| (min..=max).contains(number)).map(|n| n.to_string())
+            value.as_f64().filter(|number| (min..=max).contains(number)).map(written)
         }
         ValueRule::Whole(min, max) => {
             whole(value).filter(|number| (min..=max).contains(number)).map(|n| n.to_string())
@@ -407,6 +407,12 @@ pub(crate) fn checked_value(name: &str, rule: ValueRule, value: &Value) -> Resul
     text.ok_or_else(|| wrong(name, allowed(rule), value))
 }
 
+/// Writes a number with an exponent where Python does: libxgboost reads whole parts modulo 2^64, and no more than 19
+/// digits of a fraction.
+fn written(number: f64) -> String {
+    format!("{number:?}")
+}
+
 /// A whole number, also one that jsonb writes with a fraction of zero.
 fn whole(value: &Value) -> Option<i64> {
     value
@@ -419,10 +425,10 @@ fn fractions(value: &Value, max: usize) -> Option<String> {
     match value {
         Value::Array(all) if (1..=max).contains(&all.len()) => {
             let all: Option<Vec<f64>> = all.iter().map(inside).collect();
-            let texts: Vec<String> = all?.iter().map(f64::to_string).collect();
+            let texts: Vec<String> = all?.into_iter().map(written).collect();
             Some(format!("[{}]", texts.join(",")))
         }
-        one => inside(one).map(|n| n.to_string()),
+        one => inside(one).map(written),
     }
 }
 
