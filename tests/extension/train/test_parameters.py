@@ -42,6 +42,7 @@ def table(cluster: Any, dbname: str) -> None:
     ({"objective": "binary:logistik"}, 'such as "binary:logistic", not "binary:logistik"'),
     ({"objective": 1}, '"objective" must be an objective, not 1'),
     ({"eval_metric": ["rmse", "rmsse"]}, 'a metric such as "rmse", or an array of metrics, not "rmsse"'),
+    ({"eval_metric": "ndcg@2.7"}, 'must be a metric, or an array of metrics, not "ndcg@2.7"'),
     ({"rate_drop": 1.5}, '"rate_drop" must be a number between 0 and 1, not 1.5'),
     ({"sample_type": "all"}, '"sample_type" must be "uniform" or "weighted", not "all"'),
     ({"max_bin": 1}, '"max_bin" must be a whole number between 2 and 65536, not 1'),

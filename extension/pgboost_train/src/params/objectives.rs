@@ -123,9 +123,6 @@ const METRICS: &[Metric] = &[
     ("expectile", false),
 ];
 
-/// The metrics that `@` and a number may follow.
-const NUMBERED: [&str; 5] = ["error", "pre", "ndcg", "map", "tweedie-nloglik"];
-
 fn metric_base(name: &str) -> &str {
     name.split_once('@').map_or(name, |(metric_base, _)| metric_base)
 }
@@ -136,14 +133,16 @@ fn metric_named(name: &str) -> Option<&'static Metric> {
 
 /// Returns whether XGBoost has a metric. `ndcg@5-` is one: five rows, and no score for empty groups.
 pub(crate) fn metric_exists(name: &str) -> bool {
-    match (metric_named(name), name.split_once('@')) {
-        (Some(_), None) => true,
-        (Some(metric), Some((_, number))) => {
-            let number = number.strip_suffix('-').unwrap_or(number);
-            NUMBERED.contains(&metric.0)
-                && number.parse().is_ok_and(|n: f64| n.is_finite() && n >= 0.0)
+    let Some((base, number)) = name.split_once('@') else { return metric_named(name).is_some() };
+    match base {
+        // libxgboost would read `2.7` and `1e3` as 2 and 1.
+        "pre" | "ndcg" | "map" => {
+            number.strip_suffix('-').unwrap_or(number).parse().is_ok_and(|rows: u32| rows > 0)
         }
-        (None, _) => false,
+        "error" | "tweedie-nloglik" => {
+            number.parse().is_ok_and(|number: f64| number.is_finite() && number >= 0.0)
+        }
+        _ => false,
     }
 }
 
@@ -274,7 +273,19 @@ mod tests {
         for good in ["rmse", "ndcg@5", "ndcg@5-", "error@0.7", "tweedie-nloglik@1.5"] {
             assert!(metric_exists(good), "{good}");
         }
-        for bad in ["rmse@5", "ndcg@", "ndcg@x", "nonsense", ""] {
+        for bad in [
+            "rmse@5",
+            "ndcg@",
+            "ndcg@x",
+            "ndcg@0",
+            "map@2.7",
+            "pre@1e3",
+            "ndcg@-",
+            "error@nan",
+            "error@0.7-",
+            "nonsense",
+            "",
+        ] {
             assert!(!metric_exists(bad), "{bad}");
         }
     }
