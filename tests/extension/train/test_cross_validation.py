@@ -108,6 +108,14 @@ def test_classes(connection: Connection, python_cv: Callable[..., Any]) -> None:
     assert {len(row[6]) for row in rows} == {10}
 
 
+def test_a_metric_of_two_names_has_one_value_for_each_fold(connection: Connection) -> None:
+    source = "SELECT i AS x, i % 7 = 0 AS y FROM generate_series(1, 90) AS i"
+    rows = _validated(connection, source, {"eval_metric": ["error", "error@0.5"]}, folds=3)
+    assert [(row[0], row[1], len(row[6])) for row in rows] == [
+        (number + 1, "error", 3) for number in range(ROUNDS)
+    ]
+
+
 def test_groups_stay_whole(
     connection: Connection, python_cv: Callable[..., Any], raises: Raises
 ) -> None:
@@ -347,6 +355,10 @@ def test_more_is_better_where_the_metric_says_so(connection: Connection) -> None
     ({"eta": {"min": 1}}, "", "22023", 'training parameter "eta" of search has no range'),
     ({"eta": {"min": 1, "max": 2}}, "", "22023", '"eta" of search has a range, which needs'),
     ({"objective": ["reg:gamma"]}, "", "22023", '"objective" of search must be the same'),
+    ({"tweedie_variance_power": [1.2, 1.8]}, "", "22023", '_power" of search changes the metric'),
+    ({"quantile_alpha": [0.5, [0.1, 0.9]]},
+     ', params => \'{"objective": "reg:quantileerror", "eval_metric": "mae"}\'', "22023",
+     "metric mae needs an objective with one output"),
     ({"eta": [0.1, "fast"]}, "", "22023", 'training parameter "eta" must be a number'),
     ({"etaa": [0.1]}, "", "22023", 'unknown training parameter "etaa"'),
     ({"eta": [0.1]}, ", params => '{\"eta\": 0.2}'", "22023", "a parameter is in both"),

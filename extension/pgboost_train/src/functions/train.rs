@@ -16,7 +16,7 @@ use crate::source::columns::Roles;
 use crate::training::folds::{FoldChoice, MAX_FOLDS};
 use crate::training::progress::{self, Phase, Progress};
 use crate::training::rounds::cross_validate;
-use crate::training::search::{combinations, search as search_all};
+use crate::training::search::{check_comparable, combinations, search as search_all};
 use crate::training::start::Start;
 use crate::training::{self, Evaluation, Outcome, Request, Score};
 
@@ -251,6 +251,7 @@ fn requests(
     let Value::Object(common) = params else {
         return Err(Error::ParametersForm { given: type_name(&params) });
     };
+    check_comparable(search, common.get("eval_metric"))?;
     let drawn = combinations(search, trials, arguments.seed.unwrap_or(0))?;
     drawn.into_iter().map(|one| arguments.request(&joined(&common, one)?)).collect()
 }

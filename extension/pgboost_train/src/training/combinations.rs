@@ -15,6 +15,17 @@ const MAX_TRIALS: u64 = 10_000;
 /// Parameters that all trials must share, so that they can be compared.
 const COMMON: [&str; 3] = ["objective", "eval_metric", "num_class"];
 
+/// Parameters of a default metric, each with the beginning of a metric's name that depends on it wherever it is given.
+const OF_METRICS: [(&str, Option<&str>); 7] = [
+    ("quantile_alpha", Some("quantile")),
+    ("expectile_alpha", Some("expectile")),
+    ("huber_slope", Some("mphe")),
+    ("ndcg_exp_gain", Some("ndcg")),
+    ("tweedie_variance_power", None),
+    ("lambdarank_pair_method", None),
+    ("lambdarank_num_pair_per_sample", None),
+];
+
 /// A parameter with its range.
 struct Axis {
     name: String,
@@ -60,6 +71,28 @@ pub(crate) fn combinations(
                 hint,
             })
         }
+    }
+}
+
+/// Checks that the metric that decides, the last one, is the same in all trials. Without `eval_metric` it is the
+/// objective's.
+pub(crate) fn check_comparable(search: &Value, eval_metric: Option<&Value>) -> Result<()> {
+    let metric = match eval_metric {
+        Some(Value::Array(all)) => all.last(),
+        given => given,
+    };
+    let metric = metric.and_then(Value::as_str);
+    let changes = OF_METRICS.into_iter().find(|(name, begin)| {
+        search.get(name).is_some()
+            && metric.is_none_or(|metric| begin.is_some_and(|begin| metric.starts_with(begin)))
+    });
+    match changes {
+        Some((name, _)) => Err(Error::SearchValues {
+            name: name.to_owned(),
+            what: "changes the metric, so that trials cannot be compared",
+            hint: "Choose another metric with eval_metric in params.",
+        }),
+        None => Ok(()),
     }
 }
 
@@ -221,6 +254,23 @@ mod tests {
         let few = all.iter().filter(|one| one["max_leaves"].as_i64().unwrap() < 32).count();
         assert!((110..190).contains(&few), "{few}");
         assert!(combinations(&search, None, 1).is_err());
+    }
+
+    #[test]
+    fn metrics_are_those_of_all_trials() {
+        for (name, metric, is_comparable) in [
+            ("quantile_alpha", json!(null), false),
+            ("quantile_alpha", json!("mae"), true),
+            ("quantile_alpha", json!(["mae", "quantile"]), false),
+            ("expectile_alpha", json!(["expectile", "mae"]), true),
+            ("ndcg_exp_gain", json!("ndcg@5"), false),
+            ("tweedie_variance_power", json!("tweedie-nloglik@1.5"), true),
+            ("lambdarank_pair_method", json!(null), false),
+            ("eta", json!(null), true),
+        ] {
+            let found = check_comparable(&json!({name: [0.1, 0.2]}), Some(&metric));
+            assert_eq!(found.is_ok(), is_comparable, "{name} {metric}");
+        }
     }
 
     #[test]

@@ -292,6 +292,7 @@ impl Prepared<'_> {
 
     /// Fails for a request that cannot be trained on these rows.
     pub(crate) fn check(&self, request: &Request) -> Result<()> {
+        request.parameters.check_needs(self.task.objective, self.start.is_some())?;
         self.settings(request)?;
         self.check_predictions(request)
     }

@@ -86,9 +86,11 @@ impl Score {
     /// Parses libxgboost's lines, one for each fold: `[7]<tab>train-rmse:1.25<tab>eval-rmse:1.5`.
     pub(crate) fn all_of(lines: &[String]) -> Vec<Score> {
         let mut scores: Vec<Score> = Vec::new();
-        for line in lines {
+        for (fold, line) in lines.iter().enumerate() {
             for (set, metric, value) in line.split('\t').skip(1).filter_map(parsed) {
                 match scores.iter_mut().find(|score| score.set == set && score.metric == metric) {
+                    // libxgboost gives `error` and `error@0.5` one name.
+                    Some(score) if score.values.len() > fold => {}
                     Some(score) => score.values.push(value),
                     None => scores.push(Score {
                         set: set.to_owned(),
@@ -179,6 +181,10 @@ mod tests {
         assert_eq!(scores[1].values, [2.0, 4.0]);
         assert_eq!((scores[1].mean(), scores[1].deviation()), (3.0, 1.0));
         assert_eq!(line(&scores), "train-rmse 1.000000, eval-rmse 3.000000");
+        let lines =
+            ["[0]\teval-error:0.5\teval-error:0.5", "[0]\teval-error:0.25\teval-error:0.25"];
+        let scores = Score::all_of(&lines.map(str::to_owned));
+        assert_eq!((scores.len(), &scores[0].values), (1, &vec![0.5, 0.25]));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Request;
-pub(crate) use super::combinations::combinations;
+pub(crate) use super::combinations::{check_comparable, combinations};
 use super::prepared::{self, Prepared};
 use super::progress::{Phase, Progress};
 use super::rounds::{self, RoundsOutcome, Score};
