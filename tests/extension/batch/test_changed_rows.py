@@ -116,3 +116,18 @@ def test_the_row_of_a_cursor(
         assert cursor.execute(update).fetchall() == [(id,)]
     assert cursor.execute(delete).fetchall() == [(id,)]
     cursor.rollback()
+
+
+@pytest.mark.parametrize("inner", ["OFFSET 0", "LIMIT 900", f"WHERE {PRICE} > 10 OFFSET 0"])
+def test_the_row_of_a_cursor_over_a_subquery(connect: Connect, inner: str) -> None:
+    admin, cursor = connect(), connect(autocommit=False)
+    restore(admin, "homes")
+    query = f"SELECT id, {PRICE} FROM (SELECT * FROM homes {inner}) AS s WHERE {PRICE} > 20"
+    plan = plan_of(cursor, query)
+    assert "Subquery Scan" in plan and "BatchPredict" in plan
+    cursor.execute(f"DECLARE c CURSOR FOR {query}")
+    for step in (1, 4, 100):
+        *_, (id, _) = cursor.execute(f"FETCH {step} FROM c").fetchall()
+        changed = cursor.execute("UPDATE homes SET age = 1 WHERE CURRENT OF c RETURNING id")
+        assert changed.fetchall() == [(id,)]
+    cursor.rollback()

@@ -5,6 +5,7 @@
 
 use pgrx::pg_sys::{
     self, IndexOnlyScanState, InvalidOid, ItemPointerData, NodeTag, PlanState, ScanState,
+    SubqueryScanState,
 };
 
 pub(super) struct CursorRows {
@@ -23,8 +24,11 @@ impl CursorRows {
         unsafe {
             let portal = pg_sys::ActivePortal.as_ref()?;
             let is_cursor = portal.cursorOptions & pg_sys::CURSOR_OPT_FAST_PLAN.cast_signed() != 0;
-            let scan: *mut ScanState = below.cast();
-            if !is_cursor || !is_scan(below) || (*scan).ss_currentRelation.is_null() {
+            if !is_cursor {
+                return None;
+            }
+            let scan = scan_of(below)?;
+            if (*scan).ss_currentRelation.is_null() {
                 return None;
             }
             (*node).ss_currentRelation = (*scan).ss_currentRelation;
@@ -83,6 +87,23 @@ impl CursorRows {
                 return (*(*self.scan.cast::<IndexOnlyScanState>()).ioss_ScanDesc).xs_heaptid;
             }
             (*(*self.scan).ss_ScanTupleSlot).tts_tid
+        }
+    }
+}
+
+/// Returns the scan whose rows a plan passes on one by one, if it is such a plan; PostgreSQL looks below the same nodes.
+///
+/// # Safety
+/// The state is valid.
+unsafe fn scan_of(mut state: *mut PlanState) -> Option<*mut ScanState> {
+    // SAFETY: guaranteed by the caller; states are read by their tags.
+    unsafe {
+        loop {
+            state = match state.as_ref()?.type_ {
+                NodeTag::T_SubqueryScanState => (*state.cast::<SubqueryScanState>()).subplan,
+                NodeTag::T_ResultState | NodeTag::T_LimitState => (*state).lefttree,
+                _ => return is_scan(state).then_some(state.cast()),
+            }
         }
     }
 }
