@@ -83,6 +83,26 @@ impl<'p> QueryLevel<'p> {
         is_outermost && fraction > 0.0 && fraction < 1.0
     }
 
+    /// Returns an expression as it is below grouping sets. Since 18 PostgreSQL marks columns above them, which a set may
+    /// make NULL (`flatten_group_exprs`), until the plan is final.
+    #[cfg(any(feature = "pg18", feature = "pg19"))]
+    pub(crate) fn below_sets_of_groups(&self, expression: Expr<'p>) -> Expr<'p> {
+        // SAFETY: the level and the expression are valid; the copy lives as long as the planning.
+        unsafe {
+            let group = (*self.root).group_rtindex;
+            if group == 0 {
+                return expression;
+            }
+            let marks = pg_sys::bms_make_singleton(group);
+            Expr::new(pg_sys::remove_nulling_relids(expression.node(), marks, ptr::null()))
+        }
+    }
+
+    #[cfg(not(any(feature = "pg18", feature = "pg19")))]
+    pub(crate) fn below_sets_of_groups(&self, expression: Expr<'p>) -> Expr<'p> {
+        expression
+    }
+
     pub(crate) fn has_order(&self) -> bool {
         // SAFETY: the level is valid.
         unsafe { !(*(*self.root).parse).sortClause.is_null() }

@@ -268,8 +268,10 @@ impl<'p> Placement<'_, 'p> {
         if path.kind() == PathKind::GroupingSets {
             // Outside of aggregates its columns may be NULL, since the row's set is not grouped by them. The planner would
             // put the batch's column there too.
+            let plain: Vec<_> =
+                evaluated.iter().map(|it| self.level.below_sets_of_groups(*it)).collect();
             let is_outside =
-                |call: Expr<'p>| evaluated.iter().any(|it| stands_outside_aggregates(*it, call));
+                |call: Expr<'p>| plain.iter().any(|it| stands_outside_aggregates(*it, call));
             calls.always.retain(|call| !is_outside(*call));
             calls.conditional.retain(|it| !is_outside(it.call));
         }
