@@ -25,6 +25,7 @@ Refused = Callable[..., None]
 LATER = re.compile(
     r"Input X contains NaN|could not convert string to float|must be an array-like or None"
     r"|unexpected keyword argument|For a sparse output, all columns should be a numeric"
+    r"|expected to be encoded with values <"
 )
 
 

@@ -131,6 +131,8 @@ def test_hist_gradient_boosting_of_objects(
     frame = pd.DataFrame({"code": code, "number": np.arange(200) % 7.0})
     model = ensemble.HistGradientBoostingRegressor(categorical_features=["code"], max_iter=9)
     model.fit(frame, places**2 % 5)
+    if kind == "floats" and not hasattr(model, "_preprocessor"):
+        pytest.skip("before 1.4 scikit-learn takes their whole part for the category")
     identical(model, frame)
     identical(model, frame, check=frame)
     types = {"b": "boolean", "t": "text", "f": "numeric"}
