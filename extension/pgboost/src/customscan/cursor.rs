@@ -102,27 +102,17 @@ unsafe fn scan_of(mut state: *mut PlanState) -> Option<*mut ScanState> {
             state = match state.as_ref()?.type_ {
                 NodeTag::T_SubqueryScanState => (*state.cast::<SubqueryScanState>()).subplan,
                 NodeTag::T_ResultState | NodeTag::T_LimitState => (*state).lefttree,
-                _ => return is_scan(state).then_some(state.cast()),
+                NodeTag::T_SeqScanState
+                | NodeTag::T_SampleScanState
+                | NodeTag::T_IndexScanState
+                | NodeTag::T_IndexOnlyScanState
+                | NodeTag::T_BitmapHeapScanState
+                | NodeTag::T_TidScanState
+                | NodeTag::T_TidRangeScanState
+                | NodeTag::T_ForeignScanState
+                | NodeTag::T_CustomScanState => return Some(state.cast()),
+                _ => return None,
             }
         }
     }
-}
-
-/// # Safety
-/// The state is valid.
-unsafe fn is_scan(state: *mut PlanState) -> bool {
-    // SAFETY: guaranteed by the caller.
-    let tag = unsafe { (*state).type_ };
-    matches!(
-        tag,
-        NodeTag::T_SeqScanState
-            | NodeTag::T_SampleScanState
-            | NodeTag::T_IndexScanState
-            | NodeTag::T_IndexOnlyScanState
-            | NodeTag::T_BitmapHeapScanState
-            | NodeTag::T_TidScanState
-            | NodeTag::T_TidRangeScanState
-            | NodeTag::T_ForeignScanState
-            | NodeTag::T_CustomScanState
-    )
 }
