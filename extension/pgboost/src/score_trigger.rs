@@ -114,7 +114,7 @@ pub(crate) fn maintain(arguments: Arguments<'_>, state: CallState<'_>) -> Result
 /// have the same error.
 #[cold]
 fn warn(change: Change<'_>, score: i32, error: &Error) {
-    let (column, table) = (change.column_name(score), change.table_name());
+    let column = change.column_name(score);
     let statement = unguarded::GetCurrentStatementStartTimestamp();
     let is_first = WARNED.with_borrow_mut(|(warned, columns)| {
         if std::mem::replace(warned, statement) != statement {
@@ -125,6 +125,7 @@ fn warn(change: Change<'_>, score: i32, error: &Error) {
     if !is_first {
         return;
     }
+    let table = change.table_name();
     report::warning_with(
         &format!("column \"{column}\" of table \"{table}\" is NULL where a row cannot be scored"),
         &format!("The first error is: {}.", error.report().message),
