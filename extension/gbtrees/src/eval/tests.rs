@@ -69,11 +69,11 @@ fn bits<M: Margin>(margins: &[M]) -> Vec<u64> {
 /// The bits of each row's margins by the oracle, which takes longer than the kernels do.
 fn of_the_oracle<M: Margin>(model: &Ensemble, rows: &[Vec<f64>]) -> Vec<Vec<u64>> {
     let mut margins = vec![M::of(0.0); model.num_outputs()];
-    let mut of_row = |row: &Vec<f64>| {
+    let of_row = |row: &Vec<f64>| {
         reference::margins(model, row, &mut margins);
         bits(&margins)
     };
-    rows.iter().map(&mut of_row).collect()
+    rows.iter().map(of_row).collect()
 }
 
 /// Asserts the expected bits for all rows in one call.
