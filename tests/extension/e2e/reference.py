@@ -74,6 +74,13 @@ def model_bytes(model: Any) -> bytes:
     return model._serialize_model()
 
 
+def create_functions(connection: Connection, model: str, function: str) -> None:
+    """Runs the script of a model in the session's temporary schema, where the functions have that name."""
+    query = "SELECT export_model_sql(%s, %s, 'pg_temp')"
+    (script,) = connection.execute(query, (model, function)).fetchone()
+    connection.execute(script.replace("BEGIN;", "").replace("COMMIT;", ""))
+
+
 def column(connection: Connection, query: str, arguments: Any = None) -> list:
     """The values of a query of one column."""
     return [value for (value,) in connection.execute(query, arguments)]

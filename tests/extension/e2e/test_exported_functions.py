@@ -13,7 +13,7 @@ from psycopg import Connection, errors, sql
 import catboost
 import lightgbm as lgb
 from tests.connections import make_table
-from tests.extension.e2e.reference import column, model_bytes
+from tests.extension.e2e.reference import column, create_functions, model_bytes
 from tests.extension.lifecycle.conftest import psql, restored
 from tools.cluster import Cluster
 
@@ -183,9 +183,7 @@ def test_contributions_are_scaled_as_the_margin_is(connection: Connection) -> No
     file = {"tree_ensemble": 1, "feature_names": ["k"], "trees": [tree, tree]}
     file |= {"base": [2], "scale": 3, "divisor": 4, "bias": [10]}
     connection.execute("SELECT load_model('scaled', %s)", (json.dumps(file).encode(),))
-    export = "SELECT export_model_sql('scaled', 'scaled', 'pg_temp')"
-    script = connection.execute(export).fetchone()[0]
-    connection.execute(script.replace("BEGIN;", "").replace("COMMIT;", ""))
+    create_functions(connection, "scaled", "scaled")
     query = "SELECT pg_temp.scaled_explain(k), predict_contribs('scaled', k) FROM (SELECT 1.0::real) AS r(k)"
     found, own = connection.execute(query).fetchone()
     assert [found["k"], found["(bias)"]] == own == [4.5, 14.5]
@@ -335,8 +333,7 @@ def test_odd_values_are_read_as_predict_reads_them(
 ) -> None:
     connection.execute("SELECT load_model('odd', %s)", (ODD[kind](),))
     connection.execute("SELECT set_unknown_category('odd', %s)", (policy,))
-    script = connection.execute("SELECT export_model_sql('odd', 'odd', 'pg_temp')").fetchone()[0]
-    connection.execute(script.replace("BEGIN;", "").replace("COMMIT;", ""))
+    create_functions(connection, "odd", "odd")
 
     def answer(query: str) -> object:
         try:
@@ -380,10 +377,7 @@ def test_large_whole_numbers_in_objects_are_read_alike(connection: Connection, d
         ]  # fmt: skip
         file = {"tree_ensemble": 1, "feature_names": ["k"], "value_type": "float32", "trees": trees}
         connection.execute("SELECT load_model('large', %s)", (json.dumps(file).encode(),))
-        script = connection.execute(
-            "SELECT export_model_sql('large', 'large', 'pg_temp')"
-        ).fetchone()[0]
-        connection.execute(script.replace("BEGIN;", "").replace("COMMIT;", ""))
+        create_functions(connection, "large", "large")
         value = np.float32(float(number)) if is_double else np.float32(np.int64(number))
         expected = sum(2**n for n, tree in enumerate(trees) if value <= tree["threshold"][0])
         connection.execute(f"SET extra_float_digits = {digits}")
@@ -413,10 +407,7 @@ def test_expectiles_have_the_bits_of_the_engine(connection: Connection, scale: i
     model["version"] = [3, 4, 0]
     file = json.dumps(model).encode()
     connection.execute("SELECT load_model('expectiles', %s, feature_names => '{a,b,c}')", (file,))
-    script = connection.execute(
-        "SELECT export_model_sql('expectiles', 'expectiles', 'pg_temp')"
-    ).fetchone()[0]
-    connection.execute(script.replace("BEGIN;", "").replace("COMMIT;", ""))
+    create_functions(connection, "expectiles", "expectiles")
     make_table(connection, "several", "a real, b real, c real", rows)
     query = "SELECT {}, predict_margin('expectiles', s), predict_array('expectiles', s) FROM several AS s"
     found = connection.execute(query.format("pg_temp.expectiles(a, b, c)")).fetchall()

@@ -14,7 +14,7 @@ from catboost import CatBoost, Pool, __version__
 from tests.connections import make_table
 from tests.extension.e2e import golden
 from tests.extension.e2e.conftest import Load
-from tests.extension.e2e.reference import assert_same_bits, column, floats
+from tests.extension.e2e.reference import assert_same_bits, column, create_functions, floats
 from tests.extension.formats import catboost, lightgbm
 from tests.extension.formats.__main__ import compare
 from tests.extension.formats.catboost import CATEGORICAL, STATISTICS, TESTED, file_of
@@ -177,8 +177,7 @@ def test_a_time_is_no_category(
     if of_type == "date":
         found = column(connection, "SELECT predict('m', a, s::text) FROM dated")
         assert len(set(found)) > 2
-    (script,) = column(connection, "SELECT export_model_sql('m', 'exported', 'pg_temp')")
-    connection.execute(script.replace("BEGIN;", "").replace("COMMIT;", ""))
+    create_functions(connection, "m", "exported")
     with pytest.raises(errors.DatatypeMismatch, match=f'"s" cannot be of type {of_type}'):
         connection.execute("SELECT * FROM pg_temp.exported_rows('SELECT 1 AS id, * FROM dated')")
 

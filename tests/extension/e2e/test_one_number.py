@@ -33,7 +33,13 @@ import lightgbm as lgb
 import pgboost
 from tests.connections import make_table
 from tests.extension.e2e.conftest import Load
-from tests.extension.e2e.reference import assert_same_bits, column, floats, model_bytes
+from tests.extension.e2e.reference import (
+    assert_same_bits,
+    column,
+    create_functions,
+    floats,
+    model_bytes,
+)
 
 TYPES = {
     "real": np.float64,
@@ -228,17 +234,10 @@ def test_every_form_and_type(
             connection.execute(f"SET pgboost.enable_batch = {batch}")
             found = connection.execute(f"SELECT predict('m', {features}) FROM t ORDER BY id")
             assert_same_bits(floats(found.fetchall()), expected)
-    export(connection)
+    create_functions(connection, "m", "exported")
     for form, query in EXPORTED.items():
         if form != "columns" or type_name not in ("boolean", "real", "bigint"):
             assert_same_bits(floats(connection.execute(query).fetchall()), expected)
-
-
-def export(connection: Connection) -> None:
-    """Makes SQL functions of the model."""
-    query = "SELECT export_model_sql('m', 'exported', 'pg_temp')"
-    (script,) = connection.execute(query).fetchone()
-    connection.execute(script.replace("BEGIN;", "").replace("COMMIT;", ""))
 
 
 @pytest.mark.parametrize("type_name", [name for name in TYPES if name != "boolean"])
@@ -269,7 +268,7 @@ def test_a_model_of_float32_data_takes_reals_for_themselves(
     for features in ("x", "ARRAY[x]", "t"):
         found = connection.execute(f"SELECT predict('m', {features}) FROM t ORDER BY id")
         assert_same_bits(floats(found.fetchall()), expected)
-    export(connection)
+    create_functions(connection, "m", "exported")
     for form in ("columns", "rows"):
         assert_same_bits(floats(connection.execute(EXPORTED[form]).fetchall()), expected)
 
@@ -314,7 +313,7 @@ def test_times_are_one_number_in_every_form(
         for form, features in TIME_FORMS.items():
             found = connection.execute(f"SELECT predict('m', {features}) FROM t ORDER BY id")
             assert np.array_equal(floats(found.fetchall()), expected), (zone, form)
-    export(connection)
+    create_functions(connection, "m", "exported")
     found = connection.execute(EXPORTED["rows"])
     assert np.array_equal(floats(found.fetchall()), expected)
 
@@ -451,7 +450,7 @@ def test_a_category_is_one_in_every_call_and_type(
     if library == "catboost":
         calls = [call for call in calls if "exported" not in call]
     else:
-        export(connection)
+        create_functions(connection, "m", "exported")
     for place in range(len(CATEGORIES[kind][1])):
         type_name = fill(connection, kind, place, found)
         maintain = "SELECT maintain_scores('t', 'm', 'score')"
